@@ -1,0 +1,2 @@
+export const methodNames: readonly string[] = [];
+export const inplaceNames: readonly string[] = [];

@@ -1,0 +1,2 @@
+/** @file Generated. */
+export interface Functional { [name: string]: (...args: any[]) => any }

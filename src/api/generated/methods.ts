@@ -1,0 +1,2 @@
+/** @file Generated. */
+export interface TensorMethods { [name: string]: any }

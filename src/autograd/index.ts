@@ -1,0 +1,5 @@
+/** @file Reverse-mode differentiation: nodes, engine, modes. */
+export * from "./engine.js";
+export * from "./grad_mode.js";
+export * from "./node.js";
+export * from "./tensor_autograd.js";

@@ -1,0 +1,208 @@
+/** @file Recording: the nodes of operators, and the graphs of their gradients. */
+import { grad as gradOf, gradientEdge, ModeGuard, Node, type Grad } from "../autograd/index.js";
+import { notDifferentiable, type AnyDefinition, type Overload } from "../ops/registry.js";
+import { torchFunctions } from "../ops/torch_ref.js";
+import type { BufferHandle } from "../pjrt/index.js";
+import { TorchError, TorchNotImplementedError, type Aval, type Scalar, type SymScalar } from "../schema/index.js";
+import { Tensor, type Device, type Storage } from "../tensor/index.js";
+import { mapTensors, withoutTensors } from "./arguments.js";
+import { GraphFunction } from "./graph_function.js";
+import type { Ref } from "./graph.js";
+import { currentTrace, Trace, withTrace } from "./trace.js";
+
+/** The gradient of one call, for one choice of arguments that need it. */
+export interface GradPlan {
+  /** Which of the flat tensor arguments, then results, are saved. */
+  readonly savedInputs: readonly number[];
+  readonly savedOutputs: readonly number[];
+  readonly needs: readonly number[];
+  /** The arguments with holes for tensors and symbols for the numbers that are inputs. */
+  readonly args: readonly unknown[];
+  /** Backward graphs, by which results have a cotangent. */
+  readonly byMask: Map<string, GraphFunction>;
+}
+
+/** Cotangents of `flat` tensor arguments by an entry's formula, or through its decomposition. */
+function formula(overload: Overload, args: readonly unknown[], flat: readonly Tensor[], needs: readonly number[], outs: readonly Tensor[] | null, dys: readonly Grad[], isList: boolean): Grad[] {
+  const { definition } = overload.entry;
+  if (typeof definition.grad !== "function") return throughDecomposition(overload, definition, args, flat, needs, dys);
+  const t = torchFunctions();
+  const full = outs!.map((o, i) => dys[i] ?? (o.dtype.is_differentiable ? t.zeros_like(o) : null));
+  const named = overload.named(args);
+  const found = definition.grad(t, named, isList ? full : full[0], isList ? outs : outs![0]);
+  const byTensor = new Map<number, Grad>();
+  let at = 0;
+  overload.schema.args.forEach((argument, i) => {
+    const value = args[i];
+    const cotangent = found[argument.name];
+    if (value instanceof Tensor) byTensor.set(at++, (cotangent as Grad | undefined) ?? null);
+    else if (Array.isArray(value) && argument.type.base === "Tensor") {
+      (value as unknown[]).forEach((v, k) => {
+        if (v instanceof Tensor) byTensor.set(at++, (cotangent as Grad[] | undefined)?.[k] ?? null);
+      });
+    }
+  });
+  return needs.map((i) => fit(byTensor.get(i) ?? null, flat[i]));
+}
+
+/** Sums over broadcast dimensions, takes the real part for a real tensor, and casts to the tensor's type. */
+function fit(grad: Grad, like: Tensor): Grad {
+  if (grad === null) return null;
+  const t = torchFunctions();
+  let g = grad;
+  if (g.is_complex() && !like.is_complex()) g = t.real(g);
+  if (g.shape.length !== like.shape.length || g.shape.some((n, i) => n !== like.shape[i])) g = t.sum_to_size(g, like.shape);
+  return g.dtype === like.dtype ? g : t._to_copy(g, { dtype: like.dtype });
+}
+
+function throughDecomposition(overload: Overload, definition: AnyDefinition, args: readonly unknown[], flat: readonly Tensor[], needs: readonly number[], dys: readonly Grad[]): Grad[] {
+  const t = torchFunctions();
+  using _ = new ModeGuard(true, false);
+  const fresh = flat.map((x, i) => (needs.includes(i) ? (x.requires_grad ? t.alias(x) : new Tensor(x.storageRef, x.spec, x.offsets).requires_grad_()) : x));
+  const replaced = mapTensors(args, flat, fresh);
+  const result = definition.decompose!(t, overload.named(replaced));
+  const outs = Array.isArray(result) ? (result as Tensor[]) : [result as Tensor];
+  const used = outs.map((o, i) => [o, dys[i]] as const).filter(([o, dy]) => dy && o.requires_grad);
+  if (used.length === 0) return needs.map(() => null);
+  const createGraph = flat.some((x) => x.requires_grad);
+  return gradOf(used.map(([o]) => o), needs.map((i) => fresh[i]), { grad_outputs: used.map(([, dy]) => dy!), allow_unused: true, create_graph: createGraph, retain_graph: createGraph });
+}
+
+/** Traces the gradient once to learn what it reads; throws when the operator has none. */
+export function makePlan(overload: Overload, args: readonly unknown[], flat: readonly Tensor[], needs: readonly number[], outAvals: readonly Aval[], isList: boolean, device: Device): GradPlan {
+  const { definition } = overload.entry;
+  if (typeof definition.grad !== "function" && !definition.decompose) {
+    throw new TorchNotImplementedError(`derivative for ${overload.qualified} is not implemented`);
+  }
+  const everything = outAvals.map((a) => a.dtype.is_differentiable);
+  const fn = traceGradient(overload, args, flat, needs, outAvals, everything, isList, device);
+  const touched = [...fn.touched].sort((a, b) => a - b);
+  return {
+    savedInputs: touched.filter((i) => i < flat.length),
+    savedOutputs: touched.filter((i) => i >= flat.length && i < flat.length + outAvals.length).map((i) => i - flat.length),
+    needs,
+    args: withoutTensors(args),
+    byMask: new Map([[everything.map(Number).join(""), fn]]),
+  };
+}
+
+/** Inputs of the graph: the flat tensor arguments, the results, the cotangents. */
+function traceGradient(overload: Overload, args: readonly unknown[], flat: readonly Tensor[], needs: readonly number[], outAvals: readonly Aval[], defined: readonly boolean[], isList: boolean, device: Device): GraphFunction {
+  const trace = new Trace(device);
+  return withTrace(trace, () => {
+    using _ = new ModeGuard(false, false);
+    const inputs = flat.map((x) => trace.input(x.spec.aval));
+    const outs = outAvals.map((a) => trace.input(a));
+    const dys = outAvals.map((a, i) => (defined[i] ? trace.input(a) : (trace.input(a), null)));
+    const traced = mapTensors(args, flat, inputs, (s) => trace.scalarInput(s));
+    const grads = formula(overload, traced, inputs, needs, outs, dys, isList);
+    const refs = grads.map((g): Ref | null => (g === null ? null : trace.ref(g)));
+    return new GraphFunction(`${overload.name}_backward`, trace.graph, refs);
+  });
+}
+
+const titleCase = (name: string): string => name.replace(/(^|_)([a-z0-9])/g, (_, _u, c: string) => c.toUpperCase());
+
+/** The node of one operator call. */
+export class OpNode extends Node {
+  private saved: (Tensor | null)[] | null;
+  private readonly storages: (Storage | null)[];
+  private readonly versions: number[];
+  constructor(
+    private readonly overload: Overload,
+    private readonly plan: GradPlan,
+    private args: readonly unknown[] | null,
+    flat: readonly Tensor[],
+    private readonly outAvals: readonly Aval[],
+    private readonly isList: boolean,
+    private readonly scalars: readonly (Scalar | SymScalar)[],
+    private readonly rngState: BufferHandle | null,
+    private readonly device: Device,
+    edges: readonly ({ node: Node; nr: number } | null)[],
+  ) {
+    super(`${titleCase(overload.name)}Backward0`, edges.map((e) => e?.node ?? null), edges.map((e) => e?.nr ?? 0), outAvals.length);
+    this.flatCount = flat.length;
+    this.saved = new Array<Tensor | null>(flat.length + outAvals.length).fill(null);
+    this.storages = new Array<Storage | null>(this.saved.length).fill(null);
+    this.versions = new Array<number>(this.saved.length).fill(0);
+    this.flatAvals = flat.map((x) => x.spec.aval);
+    for (const i of plan.savedInputs) this.save(i, flat[i]);
+  }
+  private readonly flatCount: number;
+  private readonly flatAvals: readonly Aval[];
+
+  private save(at: number, t: Tensor): void {
+    this.saved![at] = t;
+    this.storages[at] = t.storageRef;
+    this.versions[at] = t.storageRef.version;
+  }
+
+  /** Keeps the results that the gradient reads. */
+  saveOutputs(outs: readonly Tensor[]): void {
+    for (const i of this.plan.savedOutputs) this.save(this.flatCount + i, outs[i]);
+  }
+
+  override release(): void {
+    this.saved = null;
+    this.args = null;
+  }
+
+  private unpack(): (Tensor | null)[] {
+    if (this.saved === null) {
+      throw new TorchError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
+      );
+    }
+    return this.saved.map((t, i) => {
+      if (t === null) return null;
+      const storage = this.storages[i]!;
+      if (storage.version !== this.versions[i]) {
+        throw new TorchError(
+          `one of the variables needed for gradient computation has been modified by an inplace operation: [${t.dtype.toString()} [${t.shape.join(", ")}]] is at version ${storage.version}; expected version ${this.versions[i]} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).`,
+        );
+      }
+      return t.storageRef === storage ? t : new Tensor(storage, t.spec, t.offsets);
+    });
+  }
+
+  apply(dys: Grad[], createGraph: boolean): Grad[] {
+    const saved = this.unpack();
+    const results = createGraph || currentTrace() !== null ? this.applyFormula(saved, dys) : this.applyPlan(saved, dys);
+    const all = new Array<Grad>(this.nextNodes.length).fill(null);
+    this.plan.needs.forEach((i, k) => (all[i] = results[k]));
+    return all;
+  }
+
+  private applyFormula(saved: readonly (Tensor | null)[], dys: readonly Grad[]): Grad[] {
+    const stand = (at: number, a: Aval): Tensor => saved[at] ?? torchFunctions().empty(a.shape, { dtype: a.dtype, device: this.device });
+    const flat = this.flatAvals.map((a, i) => stand(i, a));
+    const outs = this.outAvals.map((a, i) => stand(this.flatCount + i, a));
+    return formula(this.overload, mapTensors(this.args!, null, flat), flat, this.plan.needs, outs, dys, this.isList);
+  }
+
+  private applyPlan(saved: readonly (Tensor | null)[], dys: readonly Grad[]): Grad[] {
+    const defined = this.outAvals.map((_, i) => Boolean(dys[i]));
+    const key = defined.map(Number).join("");
+    let fn = this.plan.byMask.get(key);
+    if (!fn) {
+      const flat = this.flatAvals.map((a, i) => saved[i] ?? blankTensor(a, this.device));
+      fn = traceGradient(this.overload, mapTensors(this.plan.args, null, flat), flat, this.plan.needs, this.outAvals, defined, this.isList, this.device);
+      this.plan.byMask.set(key, fn);
+    }
+    return fn.call([...saved, ...dys], this.scalars, this.rngState, this.device);
+  }
+}
+
+/** A tensor that has a type and a shape, for tracing only. */
+function blankTensor(a: Aval, device: Device): Tensor {
+  return new Trace(device).input(a);
+}
+
+/** Edges for the cotangents of the arguments. */
+export const edgesOf = (flat: readonly Tensor[], needs: readonly number[]): ({ node: Node; nr: number } | null)[] => {
+  const edges = new Array<{ node: Node; nr: number } | null>(flat.length).fill(null);
+  for (const i of needs) edges[i] = gradientEdge(flat[i]);
+  return edges;
+};
+
+export const isDifferentiable = (definition: AnyDefinition): boolean => definition.grad !== notDifferentiable;

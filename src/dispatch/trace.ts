@@ -1,0 +1,136 @@
+/** @file Tracing: while a trace is current, operators append nodes to its graph instead of running. */
+import { Module, type Builder, type Value } from "../hlo/index.js";
+import { ArgKind, type Overload } from "../ops/registry.js";
+import { ScalarValue } from "../ops/scalar_value.js";
+import { rootSpec } from "../ops/view_spec.js";
+import { aval, int64, isScalar, scalarDtype, scalarKind, SymScalar, TorchError, uint64, type Aval, type Scalar } from "../schema/index.js";
+import { Storage, Tensor, type Device } from "../tensor/index.js";
+import { Graph, GraphNode, GraphValue, Ref, type EmitContext, type NodeArg } from "./graph.js";
+
+export class Trace {
+  readonly graph = new Graph();
+  constructor(
+    readonly device: Device,
+    /** What a tensor from outside becomes. Null: an error, because the program would depend on its value. */
+    private readonly capture: ((storage: Storage) => GraphValue) | null = null,
+  ) {}
+
+  /** A tensor for the next input. */
+  input(of: Aval): Tensor {
+    const value = new GraphValue(of, this, null, this.graph.inputs.length);
+    this.graph.inputs.push(value);
+    return this.tensorOf(value);
+  }
+
+  /** The next number that enters when the program runs. */
+  scalarInput(value: Scalar | SymScalar): SymScalar {
+    const kind = scalarKind(value);
+    this.graph.scalars.push(kind);
+    return new SymScalar(kind, this.graph.scalars.length - 1);
+  }
+
+  tensorOf(value: GraphValue): Tensor {
+    const storage = new Storage(null, value.aval, this.device);
+    storage.traced = value;
+    return new Tensor(storage, rootSpec(value.aval));
+  }
+
+  /** What a tensor is inside this trace. */
+  ref(t: Tensor): Ref {
+    return new Ref(this.valueOf(t.storageRef), t.spec, t.offsets);
+  }
+
+  private valueOf(storage: Storage): GraphValue {
+    const { traced } = storage;
+    if (traced !== null && traced.trace === this) return traced as GraphValue;
+    if (traced !== null) throw new TorchError("A tensor made while tracing a function was used outside of it: expected a tensor of this trace");
+    if (!this.capture) throw new TorchError("tracing: expected only the operator's own arguments, got a tensor from outside");
+    return this.capture(storage);
+  }
+
+  append(name: string, overload: Overload | null, args: readonly NodeArg[], avals: readonly Aval[], emit: GraphNode["emit"], random = false): GraphValue[] {
+    const node = new GraphNode(name, overload, args, emit, random ? this.graph.rngCount++ : -1);
+    node.outputs = avals.map((a, i) => new GraphValue(a, this, node, i));
+    this.graph.nodes.push(node);
+    return node.outputs;
+  }
+
+  /** Writes `value` to what `target` shows: its storage holds a new value from here on. */
+  write(target: Tensor, value: Tensor): void {
+    const storage = target.storageRef;
+    const base = new Ref(this.valueOf(storage), rootSpec(storage.aval), []);
+    const { spec, offsets } = target;
+    if (spec.isRoot && value.spec.isRoot) storage.traced = this.ref(value).value;
+    else {
+      const emit = (context: EmitContext, { args }: GraphNode): Value[] => [
+        spec.write(context.h, context.value(args[0] as Ref), context.value(args[1] as Ref), offsetValues(context.h, offsets)),
+      ];
+      [storage.traced] = this.append("write", null, [base, this.ref(value)], [storage.aval], emit);
+    }
+    storage.version++;
+  }
+}
+
+let current: Trace | null = null;
+
+export const currentTrace = (): Trace | null => current;
+
+/** Runs `fn` with `trace` taking every operator; null suspends tracing. */
+export function withTrace<R>(trace: Trace | null, fn: () => R): R {
+  const before = current;
+  current = trace;
+  try {
+    return fn();
+  } finally {
+    current = before;
+  }
+}
+
+export const offsetValues = (h: Builder, offsets: readonly number[]): Value[] => offsets.map((n) => ScalarValue.literal(h, n).as(int64));
+
+/** Calls an operator's lowering with the arguments resolved to values. */
+export function emitOperator(overload: Overload, context: EmitContext, args: readonly NodeArg[], rngIndex: number): Value[] {
+  const { h } = context;
+  const { lower } = overload.entry.definition;
+  const scalar = (x: unknown): ScalarValue =>
+    x instanceof SymScalar ? new ScalarValue(h, x.kind, null, context.scalar(x)) : ScalarValue.literal(h, x as Scalar);
+  const one = (x: unknown, kind: ArgKind): unknown => {
+    if (x === null || x === undefined) return null;
+    switch (kind) {
+      case ArgKind.Tensor:
+      case ArgKind.OptionalTensor:
+        return isScalar(x) ? scalar(x).wrapped() : context.value(x as Ref);
+      case ArgKind.TensorList:
+      case ArgKind.OptionalTensorList:
+        return (x as readonly unknown[]).map((e) => one(e, ArgKind.OptionalTensor));
+      case ArgKind.Scalar:
+        return scalar(x);
+      case ArgKind.ScalarList:
+        return (x as readonly unknown[]).map(scalar);
+      default:
+        return x;
+    }
+  };
+  const named = overload.named(args.map((a, i) => one(a, overload.kinds[i])));
+  overload.entry.firstSchema.args.forEach((a, i) => {
+    // what the overload lacks has the default of the entry's first schema
+    if (overload.fromFirst[i] < 0 && a.type.base === "Scalar" && named[a.name] !== null && !(named[a.name] instanceof ScalarValue)) {
+      if (!overload.entry.definition.statics?.includes(a.name)) named[a.name] = scalar(named[a.name]);
+    }
+  });
+  const out = lower!(h, named, { rng: () => context.rng(rngIndex) });
+  return Array.isArray(out) ? out : [out];
+}
+
+/** The avals of an operator's results, by running its lowering on a builder that is thrown away. */
+export function inferAvals(overload: Overload, args: readonly NodeArg[]): Aval[] {
+  const h = new Module("infer").func("main", []);
+  const blank = (of: Aval): Value => h.splat(0, of.dtype, of.shape);
+  const context: EmitContext = {
+    h,
+    rng: () => h.splat(0, uint64, [2]),
+    value: (ref) => blank(ref.spec.aval),
+    scalar: (s) => blank(aval(scalarDtype(s.kind), [])),
+  };
+  return emitOperator(overload, context, args, 0).map((v) => aval(v.dtype, v.shape));
+}

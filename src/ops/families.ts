@@ -1,0 +1,99 @@
+/** @file Families: the operators that differ in one formula. A family owns promotion, broadcasting and compute types. */
+import type { Builder, Value } from "../hlo/index.js";
+import { bool, type DType } from "../schema/index.js";
+import type { Tensor } from "../tensor/index.js";
+import { align, cast, inComputeType, promotedType, requireDtype, toFloatType } from "./helpers.js";
+import { notDifferentiable, op, type OpEntry, type Torch } from "./registry.js";
+
+type UnaryGrad = ((t: Torch, self: Tensor, dy: Tensor, out: Tensor) => Tensor) | typeof notDifferentiable;
+
+export interface UnaryOptions {
+  /** StableHLO of one element, in the compute type. */
+  lower(h: Builder, x: Value): Value;
+  grad?: UnaryGrad;
+  /** Integers and bool are computed as the default float type (PyTorch's int-to-float promotion). */
+  float?: boolean;
+  /** The types that PyTorch defines it on. */
+  accepts?: (dtype: DType) => boolean;
+  /** 16-bit floats are computed as they are: for operators that do not round. */
+  exact?: boolean;
+  /** The type of the result when it is not the operand's. */
+  result?: (dtype: DType) => DType;
+  doc?: string;
+}
+
+/** An operator on every element of one tensor. */
+export function unary(name: string, options: UnaryOptions): OpEntry {
+  const { accepts, lower, grad, exact, float, doc } = options;
+  return op(`${name}(Tensor self) -> Tensor`, {
+    lower: (h, { self }) => {
+      requireDtype(self, accepts?.(self.dtype) ?? true, name);
+      const x = float ? cast(h, self, toFloatType(self.dtype)) : self;
+      return exact ? lower(h, x) : inComputeType(h, [x], (v) => lower(h, v));
+    },
+    grad: typeof grad === "function" ? (t, { self }, dy, out) => ({ self: grad(t, self, dy, out) }) : grad,
+    doc,
+  });
+}
+
+type BinaryGrad =
+  | ((t: Torch, args: { self: Tensor; other: Tensor }, dy: Tensor, out: Tensor) => { self?: Tensor | null; other?: Tensor | null })
+  | typeof notDifferentiable;
+
+export interface BinaryOptions {
+  /** StableHLO of one pair of elements, both of the promoted type. */
+  lower(h: Builder, a: Value, b: Value): Value;
+  grad?: BinaryGrad;
+  float?: boolean;
+  accepts?: (dtype: DType) => boolean;
+  exact?: boolean;
+  doc?: string;
+}
+
+/** Operands promoted to one type and broadcast to one shape. */
+export function promotedPair(h: Builder, self: Value, other: Value, float = false): [Value, Value] {
+  const promoted = promotedType(self, other);
+  const [a, b] = align(h, [self, other], float ? toFloatType(promoted) : promoted);
+  return [a, b];
+}
+
+/** An operator on pairs of elements, with broadcasting and type promotion. Either operand may be a number. */
+export function binary(name: string, options: BinaryOptions, schemas: readonly [string, ...string[]] = [`${name}.Tensor(Tensor self, Tensor other) -> Tensor`]): OpEntry {
+  const { accepts, lower, grad, exact, float, doc } = options;
+  return op(schemas as readonly ["x(Tensor self, Tensor other) -> Tensor"], {
+    lower: (h, { self, other }) => {
+      const [a, b] = promotedPair(h, self, other, float);
+      requireDtype(a, accepts?.(a.dtype) ?? true, name);
+      return exact ? lower(h, a, b) : inComputeType(h, [a, b], (x, y) => lower(h, x, y));
+    },
+    grad,
+    numbers: ["self", "other"],
+    doc,
+  });
+}
+
+export type Direction = "EQ" | "NE" | "LT" | "LE" | "GT" | "GE";
+
+/** A comparison: promotes its operands, gives bool. */
+export function comparison(name: string, direction: Direction): OpEntry {
+  return op([`${name}.Tensor(Tensor self, Tensor other) -> Tensor`], {
+    lower: (h, { self, other }) => {
+      const [a, b] = promotedPair(h, self, other);
+      requireDtype(a, !a.dtype.is_complex || direction === "EQ" || direction === "NE", name);
+      return h.compare(a, b, direction);
+    },
+    grad: notDifferentiable,
+    numbers: ["self", "other"],
+  });
+}
+
+/** Logical operators see their operands as "not zero". */
+export function logical(name: string, lower: (h: Builder, a: Value, b: Value) => Value): OpEntry {
+  return op(`${name}(Tensor self, Tensor other) -> Tensor`, {
+    lower: (h, { self, other }) => {
+      const [a, b] = align(h, [cast(h, self, bool), cast(h, other, bool)], bool);
+      return lower(h, a, b);
+    },
+    grad: notDifferentiable,
+  });
+}
