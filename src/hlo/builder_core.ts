@@ -1,6 +1,6 @@
 /** @file The part of the builder that records: operations, regions, scopes, locations, the return of a function. */
 import type { DType } from "../schema/dtype.js";
-import { symbol } from "./print.js";
+import { nameList, signature, symbol } from "./print.js";
 import { checkSharding, type Mesh, type Sharding } from "./sharding.js";
 import { fail, formatType, isTensor, sameShape, sameType, type TensorType } from "./types.js";
 import { Op, Region, Value, type Location, type OpDef, type RegionOptions } from "./value.js";
@@ -24,7 +24,12 @@ export interface ReturnOptions {
 /** The elementwise operations that a reduction can be made of. */
 export type ReduceKind = "add" | "multiply" | "maximum" | "minimum" | "and" | "or" | "xor";
 
-const CALL: OpDef<BuilderCore> = { name: "func.call", form: "generic", attributes: (fn) => `callee = ${symbol(fn.name)}` };
+const CALL: OpDef<string> = {
+  name: "func.call",
+  form: "function",
+  print: (callee, op) => `func.call ${symbol(callee)}(${nameList(op.operands)}) : ${signature(op)}`,
+  functions: (callee) => [callee],
+};
 const none: readonly TensorType[] = [];
 
 export class BuilderCore {
@@ -75,7 +80,14 @@ export class BuilderCore {
   }
 
   /** Records an operation with one result. */
-  protected emit1<A>(op: string, def: OpDef<A>, operands: readonly Value[], dtype: DType, shape: readonly number[], attrs: A): Value {
+  protected emit1<A>(
+    op: string,
+    def: OpDef<A>,
+    operands: readonly Value[],
+    dtype: DType,
+    shape: readonly number[],
+    attrs: A,
+  ): Value {
     const { current } = this;
     for (let i = 0; i < operands.length; i++) if (operands[i].region !== current) this.checkVisible(op, operands[i]);
     if (current.results !== null) fail(op, "no operation after return()", op);
@@ -92,13 +104,21 @@ export class BuilderCore {
     if (!(v instanceof Value)) fail(op, "a Value", describe(v));
     const barrier = v.region.barrierTo(this.current);
     if (barrier === null) return;
-    if (barrier.closed) fail(op, "a value of the body, whose operation does not let it read others", `${formatType(v)} from outside`);
-    if (this.body.barrierTo(v.region) === null) fail(op, "a value that is visible here", `${formatType(v)} of a region that has ended`);
+    if (barrier.closed)
+      fail(op, "a value of the body, whose operation does not let it read others", `${formatType(v)} from outside`);
+    if (this.body.barrierTo(v.region) === null)
+      fail(op, "a value that is visible here", `${formatType(v)} of a region that has ended`);
     fail(op, `a value of function ${this.name}`, `${formatType(v)} of another function`);
   }
 
   /** Records a block of operations: `fn` gets its parameters and returns its results. */
-  protected block(op: string, what: string, types: readonly TensorType[], fn: (params: Value[]) => readonly Value[], options?: RegionOptions): Region {
+  protected block(
+    op: string,
+    what: string,
+    types: readonly TensorType[],
+    fn: (params: Value[]) => readonly Value[],
+    options?: RegionOptions,
+  ): Region {
     const outer = this.current;
     const region = new Region(outer, types, options);
     this.current = region;
@@ -126,32 +146,35 @@ export class BuilderCore {
     if (this.body.results !== null) fail("return", "one return()", "a second one");
     for (const v of values) this.checkVisible("return", v);
     const { shardings = [] } = options;
-    if (shardings.length > values.length) fail("return", `at most ${values.length} shardings`, String(shardings.length));
+    if (shardings.length > values.length)
+      fail("return", `at most ${values.length} shardings`, String(shardings.length));
     shardings.forEach((s, i) => s && this.checkSharding("return", s, values[i]));
     this.specs.forEach((p, i) => {
       if (p.aliasOutput === undefined) return;
       const out = values[p.aliasOutput];
-      if (out === undefined) fail("return", `aliasOutput of parameter ${i} in [0,${values.length})`, String(p.aliasOutput));
-      if (!sameType(out, p)) fail("return", `result ${p.aliasOutput} of the type of parameter ${i}, ${formatType(p)}`, formatType(out));
+      if (out === undefined)
+        fail("return", `aliasOutput of parameter ${i} in [0,${values.length})`, String(p.aliasOutput));
+      if (!sameType(out, p))
+        fail("return", `result ${p.aliasOutput} of the type of parameter ${i}, ${formatType(p)}`, formatType(out));
     });
     this.body.results = [...values];
     this.resultShardings = shardings;
   }
 
-  /** Calls a function of the same module that has returned. */
-  call(fn: BuilderCore, args: readonly Value[]): Value[] {
-    const { results } = fn;
-    if (fn === this || results === null) fail("call", "a function that has returned", fn.name);
-    const params = fn.body.params;
+  /** The results of a function that has returned; throws unless `args` have the types of its parameters. */
+  protected resultsOf(op: string, fn: BuilderCore, args: readonly Value[]): readonly Value[] {
+    const { results, params } = fn;
+    if (fn === this || results === null) fail(op, "a function that has returned", fn.name);
     if (args.length !== params.length || !args.every((a, i) => sameType(a, params[i]))) {
-      fail("call", `(${params.map(formatType).join(", ")}) for ${fn.name}`, `(${args.map(formatType).join(", ")})`);
+      fail(op, `(${params.map(formatType).join(", ")}) for ${fn.name}`, `(${args.map(formatType).join(", ")})`);
     }
-    return this.emit("call", CALL, [...args], results, fn, null, fn.body.effects).results;
+    return results;
   }
 
-  /** The function that an operation calls, or null. */
-  static callee(op: Op): BuilderCore | null {
-    return (op.def as unknown) === CALL ? (op.attrs as BuilderCore) : null;
+  /** Calls a function of the same module that has returned. */
+  call(fn: BuilderCore, args: readonly Value[]): Value[] {
+    const results = this.resultsOf("call", fn, args);
+    return this.emit("call", CALL, [...args], results, fn.name, null, fn.body.effects).results;
   }
 
   /** Operations recorded by `fn` carry this location in profiles and in XLA's errors. */

@@ -21,7 +21,11 @@ const IOTA: OpDef<number> = {
 const noShape: readonly number[] = [];
 const noValues: readonly Value[] = [];
 
-const isData = (value: Scalar | ConstantData, dtype: DType, shape: readonly number[] | undefined): value is ConstantData => {
+const isData = (
+  value: Scalar | ConstantData,
+  dtype: DType,
+  shape: readonly number[] | undefined,
+): value is ConstantData => {
   if (ArrayBuffer.isView(value)) return true;
   if (!Array.isArray(value)) return false;
   const pair = dtype.kind === "complex" && value.length === 2 && value.every((v) => typeof v === "number");

@@ -11,6 +11,8 @@ export type RngAlgorithm = "DEFAULT" | "PHILOX" | "THREE_FRY";
 /** An attribute of MLIR, as JavaScript values or as text of MLIR. */
 export type Attribute = string | number | bigint | boolean | { readonly mlir: string };
 
+export type Attributes = Readonly<Record<string, Attribute>>;
+
 export interface OutputOperandAlias {
   /** Path to the result inside the tuple of results; [] when there is one result. */
   readonly output: readonly number[];
@@ -20,7 +22,7 @@ export interface OutputOperandAlias {
 
 export interface CustomCallOptions {
   /** A string, or attributes for typed calls (apiVersion 4). */
-  readonly backendConfig?: string | Readonly<Record<string, Attribute>>;
+  readonly backendConfig?: string | Attributes;
   readonly apiVersion?: 1 | 2 | 3 | 4;
   readonly hasSideEffect?: boolean;
   readonly calledComputations?: readonly BuilderCore[];
@@ -42,19 +44,34 @@ const RNG: OpDef<"UNIFORM" | "NORMAL"> = {
   attributes: (d) => `rng_distribution = #stablehlo<rng_distribution ${d}>`,
 };
 const TUPLE: OpDef<null> = { name: "stablehlo.tuple", form: "generic" };
-const GET_TUPLE_ELEMENT: OpDef<number> = { name: "stablehlo.get_tuple_element", form: "generic", attributes: (i) => `index = ${i} : i32` };
+const GET_TUPLE_ELEMENT: OpDef<number> = {
+  name: "stablehlo.get_tuple_element",
+  form: "generic",
+  attributes: (i) => `index = ${i} : i32`,
+};
 const CUSTOM_CALL: OpDef<{ target: string; options: CustomCallOptions }> = {
   name: "stablehlo.custom_call",
   form: "generic",
+  functions: ({ options }) => options.calledComputations?.map((f) => f.name) ?? [],
   attributes: ({ target, options: o }) => {
     const parts = [`call_target_name = ${quote(target)}`];
     if (o.hasSideEffect) parts.push("has_side_effect = true");
     if (o.backendConfig !== undefined) parts.push(`backend_config = ${configText(o.backendConfig)}`);
     parts.push(`api_version = ${o.apiVersion ?? (typeof o.backendConfig === "object" ? 4 : 2)} : i32`);
-    if (o.calledComputations) parts.push(`called_computations = [${o.calledComputations.map((f) => symbol(f.name)).join(", ")}]`);
-    if (o.outputOperandAliases) parts.push(`output_operand_aliases = [${o.outputOperandAliases.map(aliasText).join(", ")}]`);
+    if (o.calledComputations)
+      parts.push(`called_computations = [${o.calledComputations.map((f) => symbol(f.name)).join(", ")}]`);
+    if (o.outputOperandAliases)
+      parts.push(`output_operand_aliases = [${o.outputOperandAliases.map(aliasText).join(", ")}]`);
     return parts.join(", ");
   },
+};
+
+const COMPOSITE: OpDef<{ name: string; decomposition: string; attributes: Attributes; version: number }> = {
+  name: "stablehlo.composite",
+  form: "generic",
+  functions: ({ decomposition }) => [decomposition],
+  attributes: ({ name, decomposition, attributes, version }) =>
+    `name = ${quote(name)}, decomposition = ${symbol(decomposition)}, composite_attributes = ${dictionary(attributes)}, version = ${version} : i32`,
 };
 
 const aliasText = (a: OutputOperandAlias): string =>
@@ -70,17 +87,23 @@ function attributeText(value: Attribute): string {
   return `${text.includes(".") ? text : text.replace(/(e|$)/, ".0$1")} : f64`;
 }
 
-const configText = (config: string | Readonly<Record<string, Attribute>>): string =>
-  typeof config === "string"
-    ? quote(config)
-    : `{${Object.entries(config).map(([k, v]) => `${/^[A-Za-z_]\w*$/.test(k) ? k : quote(k)} = ${attributeText(v)}`).join(", ")}}`;
+function dictionary(attributes: Attributes): string {
+  const entries = Object.entries(attributes).map(([k, v]) => `${/^[A-Za-z_]\w*$/.test(k) ? k : quote(k)} = ${attributeText(v)}`);
+  return `{${entries.join(", ")}}`;
+}
+
+const configText = (config: string | Attributes): string => (typeof config === "string" ? quote(config) : dictionary(config));
 
 const predicate: TensorType = { dtype: bool, shape: [] };
 type Branch = () => readonly Value[];
 
 export class ControlBuilder extends ReductionBuilder {
   /** Repeats `body` while `cond` holds; both get the loop's values. */
-  while(inits: readonly Value[], cond: (values: Value[]) => Value, body: (values: Value[]) => readonly Value[]): Value[] {
+  while(
+    inits: readonly Value[],
+    cond: (values: Value[]) => Value,
+    body: (values: Value[]) => readonly Value[],
+  ): Value[] {
     const op = "while";
     if (inits.length === 0) fail(op, "at least one initial value", "none");
     const test = this.block(op, "cond", inits, (p) => [cond(p)]);
@@ -115,13 +138,27 @@ export class ControlBuilder extends ReductionBuilder {
   }
 
   /** Random bits of an unsigned integer type (or any type of 8 to 64 bits), and the generator's next state. */
-  rng_bit_generator(state: Value, algorithm: RngAlgorithm, dtype: DType, shape: readonly number[]): [newState: Value, bits: Value] {
+  rng_bit_generator(
+    state: Value,
+    algorithm: RngAlgorithm,
+    dtype: DType,
+    shape: readonly number[],
+  ): [newState: Value, bits: Value] {
     const op = "rng_bit_generator";
     const words = state.dtype === uint64 ? 1 : 2;
     const sizes = algorithm === "PHILOX" ? [2 * words, 3 * words] : algorithm === "THREE_FRY" ? [2 * words] : null;
-    const ok = (state.dtype === uint64 || state.dtype === uint32) && state.rank === 1 && (sizes === null || sizes.includes(state.shape[0]));
-    if (!ok) fail(op, `a state ui64 or ui32 of ${sizes ? sizes.map((n) => n / words).join(" or ") : "some"} 64-bit words for ${algorithm}`, formatType(state));
-    if (dtype.kind === "bool" || dtype.kind === "complex" || dtype.bits < 8) fail(op, "an integer or float type of 8 bits or more", dtype.hlo);
+    const ok =
+      (state.dtype === uint64 || state.dtype === uint32) &&
+      state.rank === 1 &&
+      (sizes === null || sizes.includes(state.shape[0]));
+    if (!ok)
+      fail(
+        op,
+        `a state ui64 or ui32 of ${sizes ? sizes.map((n) => n / words).join(" or ") : "some"} 64-bit words for ${algorithm}`,
+        formatType(state),
+      );
+    if (dtype.kind === "bool" || dtype.kind === "complex" || dtype.bits < 8)
+      fail(op, "an integer or float type of 8 bits or more", dtype.hlo);
     checkShape(op, shape);
     const { results } = this.emit(op, RNG_BIT_GENERATOR, [state], [state, { dtype, shape: [...shape] }], algorithm);
     return [results[0], results[1]];
@@ -156,18 +193,34 @@ export class ControlBuilder extends ReductionBuilder {
   }
 
   /** Calls code that the plugin knows by name. */
-  custom_call(target: string, inputs: readonly Value[], resultTypes: readonly TensorType[], options: CustomCallOptions = {}): Value[] {
+  custom_call(
+    target: string,
+    inputs: readonly Value[],
+    resultTypes: readonly TensorType[],
+    options: CustomCallOptions = {},
+  ): Value[] {
     const op = "custom_call";
     for (const t of resultTypes) checkShape(op, t.shape);
     const { backendConfig, apiVersion } = options;
-    if (typeof backendConfig === "object" && apiVersion !== undefined && apiVersion !== 4) fail(op, "apiVersion 4 for a backendConfig of attributes", String(apiVersion));
-    if (typeof backendConfig === "string" && apiVersion === 4) fail(op, "a backendConfig of attributes for apiVersion 4", "a string");
+    if (typeof backendConfig === "object" && apiVersion !== undefined && apiVersion !== 4)
+      fail(op, "apiVersion 4 for a backendConfig of attributes", String(apiVersion));
+    if (typeof backendConfig === "string" && apiVersion === 4)
+      fail(op, "a backendConfig of attributes for apiVersion 4", "a string");
     for (const { operand } of options.outputOperandAliases ?? []) {
       if (!inputs[operand]) fail(op, `an aliased operand in [0,${inputs.length})`, String(operand));
     }
-    for (const f of options.calledComputations ?? []) if (!f.results) fail(op, "called computations that have returned", f.name);
+    for (const f of options.calledComputations ?? [])
+      if (!f.results) fail(op, "called computations that have returned", f.name);
     const types = resultTypes.map(({ dtype, shape, elements }) => ({ dtype, shape: [...shape], elements }));
     const effects = options.hasSideEffect === true || types.some((t) => !isTensor(t) && t.dtype === tokenDType);
     return this.emit(op, CUSTOM_CALL, [...inputs], types, { target, options }, null, effects).results;
+  }
+
+  /** An operation made of others, under a name that a compiler may know; `decomposition` says what it computes. */
+  composite(name: string, inputs: readonly Value[], decomposition: BuilderCore, options: { attributes?: Attributes; version?: number } = {}): Value[] {
+    const results = this.resultsOf("composite", decomposition, inputs);
+    const { attributes = {}, version = 0 } = options;
+    const attrs = { name, decomposition: decomposition.name, attributes, version };
+    return this.emit("composite", COMPOSITE, [...inputs], results, attrs, null, decomposition.body.effects).results;
   }
 }

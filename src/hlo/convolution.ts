@@ -44,37 +44,52 @@ export function windowOutput(n: number, w: WindowDim): number {
 }
 
 function checkLayout(what: string, dims: readonly number[], rank: number): void {
-  const ok = dims.length === rank && dims.every((d, i) => Number.isInteger(d) && d >= 0 && d < rank && dims.indexOf(d) === i);
+  const ok =
+    dims.length === rank && dims.every((d, i) => Number.isInteger(d) && d >= 0 && d < rank && dims.indexOf(d) === i);
   if (!ok) fail("convolution", `${what} dimensions that are a permutation of ${rank} dimensions`, list(dims));
 }
 
 /** The shape of the result; throws where the operands do not fit each other. */
 export function convolutionShape(lhs: TensorType, rhs: TensorType, o: ConvolutionOptions): number[] {
   const rank = lhs.shape.length;
-  if (rank < 2 || rhs.shape.length !== rank) fail("convolution", "operands of one rank >= 2", `${formatType(lhs)} and ${formatType(rhs)}`);
+  if (rank < 2 || rhs.shape.length !== rank)
+    fail("convolution", "operands of one rank >= 2", `${formatType(lhs)} and ${formatType(rhs)}`);
   checkLayout("input", [o.inputBatch, o.inputFeature, ...o.inputSpatial], rank);
   checkLayout("kernel", [o.kernelInput, o.kernelOutput, ...o.kernelSpatial], rank);
   checkLayout("output", [o.outputBatch, o.outputFeature, ...o.outputSpatial], rank);
   const n = rank - 2;
   const { featureGroupCount: groups = 1, batchGroupCount: batchGroups = 1 } = o;
-  for (const [what, xs] of [["strides", o.strides], ["lhsDilation", o.lhsDilation], ["rhsDilation", o.rhsDilation]] as const) {
+  for (const [what, xs] of [
+    ["strides", o.strides],
+    ["lhsDilation", o.lhsDilation],
+    ["rhsDilation", o.rhsDilation],
+  ] as const) {
     if (xs === undefined) continue;
     checkLength("convolution", what, xs, n);
     if (!xs.every((x) => Number.isInteger(x) && x > 0)) fail("convolution", `positive ${what}`, list(xs));
   }
   if (o.padding) checkLength("convolution", "pairs of paddings", o.padding, n);
   if (o.windowReversal) checkLength("convolution", "windowReversal", o.windowReversal, n);
-  if (groups > 1 && batchGroups > 1) fail("convolution", "featureGroupCount or batchGroupCount to be 1", `${groups} and ${batchGroups}`);
+  if (groups > 1 && batchGroups > 1)
+    fail("convolution", "featureGroupCount or batchGroupCount to be 1", `${groups} and ${batchGroups}`);
   const features = lhs.shape[o.inputFeature];
   const batch = lhs.shape[o.inputBatch];
   const outFeatures = rhs.shape[o.kernelOutput];
-  if (!(groups >= 1 && features % groups === 0)) fail("convolution", `featureGroupCount that divides ${features} input features`, String(groups));
-  if (!(batchGroups >= 1 && batch % batchGroups === 0)) fail("convolution", `batchGroupCount that divides a batch of ${batch}`, String(batchGroups));
+  if (!(groups >= 1 && features % groups === 0))
+    fail("convolution", `featureGroupCount that divides ${features} input features`, String(groups));
+  if (!(batchGroups >= 1 && batch % batchGroups === 0))
+    fail("convolution", `batchGroupCount that divides a batch of ${batch}`, String(batchGroups));
   if (rhs.shape[o.kernelInput] !== features / groups) {
-    fail("convolution", `${features / groups} kernel input features (${features} input features in ${groups} groups)`, String(rhs.shape[o.kernelInput]));
+    fail(
+      "convolution",
+      `${features / groups} kernel input features (${features} input features in ${groups} groups)`,
+      String(rhs.shape[o.kernelInput]),
+    );
   }
-  if (outFeatures % groups !== 0) fail("convolution", `kernel output features divisible by featureGroupCount ${groups}`, String(outFeatures));
-  if (outFeatures % batchGroups !== 0) fail("convolution", `kernel output features divisible by batchGroupCount ${batchGroups}`, String(outFeatures));
+  if (outFeatures % groups !== 0)
+    fail("convolution", `kernel output features divisible by featureGroupCount ${groups}`, String(outFeatures));
+  if (outFeatures % batchGroups !== 0)
+    fail("convolution", `kernel output features divisible by batchGroupCount ${batchGroups}`, String(outFeatures));
   const shape = new Array<number>(rank);
   shape[o.outputBatch] = batch / batchGroups;
   shape[o.outputFeature] = outFeatures;
@@ -113,6 +128,7 @@ export function convolutionAttributes(o: ConvolutionOptions): string {
   if (o.lhsDilation) parts.push(`lhs_dilation = ${i64Array(o.lhsDilation)}`);
   if (o.rhsDilation) parts.push(`rhs_dilation = ${i64Array(o.rhsDilation)}`);
   if (o.windowReversal) parts.push(`window_reversal = ${i1Array(o.windowReversal)}`);
-  if (o.precision) parts.push(`precision_config = [#stablehlo<precision ${o.precision}>, #stablehlo<precision ${o.precision}>]`);
+  if (o.precision)
+    parts.push(`precision_config = [#stablehlo<precision ${o.precision}>, #stablehlo<precision ${o.precision}>]`);
   return parts.join(", ");
 }

@@ -10,10 +10,11 @@ export type CompareType = "FLOAT" | "TOTALORDER" | "SIGNED" | "UNSIGNED";
 
 const INT = 1;
 const UINT = 2;
-const FLOAT = 4;
+export const FLOAT = 4;
 const COMPLEX = 8;
 const BOOL = 16;
 const kindBits = { int: INT, uint: UINT, float: FLOAT, complex: COMPLEX, bool: BOOL } as const;
+export const FLOAT_OR_COMPLEX = FLOAT | COMPLEX;
 const ANY = INT | UINT | FLOAT | COMPLEX | BOOL;
 const NUMBER = INT | UINT | FLOAT | COMPLEX;
 
@@ -32,57 +33,62 @@ export interface ElementwiseDef extends OpDef<null> {
   readonly kinds: number;
 }
 
-const define = (short: string, kinds: number, form: OpForm = "same", dialect = "stablehlo"): ElementwiseDef => ({
+export const defineElementwise = (
+  short: string,
+  kinds: number,
+  form: OpForm = "same",
+  dialect = "stablehlo",
+): ElementwiseDef => ({
   name: `${dialect}.${short}`,
   short: dialect === "stablehlo" ? short : `${dialect}_${short}`,
   form,
   kinds,
 });
 
-const ADD = define("add", ANY);
-const SUBTRACT = define("subtract", NUMBER);
-const MULTIPLY = define("multiply", ANY);
-const DIVIDE = define("divide", NUMBER);
-const REMAINDER = define("remainder", NUMBER);
-const MAXIMUM = define("maximum", ANY);
-const MINIMUM = define("minimum", ANY);
-const POWER = define("power", NUMBER);
-const ATAN2 = define("atan2", FLOAT | COMPLEX);
-const AND = define("and", INT | UINT | BOOL);
-const OR = define("or", INT | UINT | BOOL);
-const XOR = define("xor", INT | UINT | BOOL);
-const SHIFT_LEFT = define("shift_left", INT | UINT);
-const SHIFT_RIGHT_ARITHMETIC = define("shift_right_arithmetic", INT | UINT);
-const SHIFT_RIGHT_LOGICAL = define("shift_right_logical", INT | UINT);
-const ABS = define("abs", INT | FLOAT | COMPLEX, "function");
-const NEGATE = define("negate", NUMBER);
-const SIGN = define("sign", INT | FLOAT | COMPLEX);
-const EXPONENTIAL = define("exponential", FLOAT | COMPLEX);
-const EXPONENTIAL_MINUS_ONE = define("exponential_minus_one", FLOAT | COMPLEX);
-const LOG = define("log", FLOAT | COMPLEX);
-const LOG_PLUS_ONE = define("log_plus_one", FLOAT | COMPLEX);
-const SQRT = define("sqrt", FLOAT | COMPLEX);
-const RSQRT = define("rsqrt", FLOAT | COMPLEX);
-const CBRT = define("cbrt", FLOAT | COMPLEX);
-const COSINE = define("cosine", FLOAT | COMPLEX);
-const SINE = define("sine", FLOAT | COMPLEX);
-const TAN = define("tan", FLOAT | COMPLEX);
-const TANH = define("tanh", FLOAT | COMPLEX);
-const LOGISTIC = define("logistic", FLOAT | COMPLEX);
-const CEIL = define("ceil", FLOAT);
-const FLOOR = define("floor", FLOAT);
-const ROUND_AFZ = define("round_nearest_afz", FLOAT);
-const ROUND_EVEN = define("round_nearest_even", FLOAT);
-const IS_FINITE = define("is_finite", FLOAT, "function");
-const NOT = define("not", INT | UINT | BOOL);
-const POPCNT = define("popcnt", INT | UINT);
-const CLZ = define("count_leading_zeros", INT | UINT);
-const REAL = define("real", FLOAT | COMPLEX, "function");
-const IMAG = define("imag", FLOAT | COMPLEX, "function");
-const COMPLEX_OF = define("complex", FLOAT, "function");
-const CONVERT = define("convert", ANY, "function");
-const BITCAST_CONVERT = define("bitcast_convert", ANY, "function");
-const CLAMP = define("clamp", ANY, "function");
+const ADD = defineElementwise("add", ANY);
+const SUBTRACT = defineElementwise("subtract", NUMBER);
+const MULTIPLY = defineElementwise("multiply", ANY);
+const DIVIDE = defineElementwise("divide", NUMBER);
+const REMAINDER = defineElementwise("remainder", NUMBER);
+const MAXIMUM = defineElementwise("maximum", ANY);
+const MINIMUM = defineElementwise("minimum", ANY);
+const POWER = defineElementwise("power", NUMBER);
+const ATAN2 = defineElementwise("atan2", FLOAT | COMPLEX);
+const AND = defineElementwise("and", INT | UINT | BOOL);
+const OR = defineElementwise("or", INT | UINT | BOOL);
+const XOR = defineElementwise("xor", INT | UINT | BOOL);
+const SHIFT_LEFT = defineElementwise("shift_left", INT | UINT);
+const SHIFT_RIGHT_ARITHMETIC = defineElementwise("shift_right_arithmetic", INT | UINT);
+const SHIFT_RIGHT_LOGICAL = defineElementwise("shift_right_logical", INT | UINT);
+const ABS = defineElementwise("abs", INT | FLOAT | COMPLEX, "function");
+const NEGATE = defineElementwise("negate", NUMBER);
+const SIGN = defineElementwise("sign", INT | FLOAT | COMPLEX);
+const EXPONENTIAL = defineElementwise("exponential", FLOAT | COMPLEX);
+const EXPONENTIAL_MINUS_ONE = defineElementwise("exponential_minus_one", FLOAT | COMPLEX);
+const LOG = defineElementwise("log", FLOAT | COMPLEX);
+const LOG_PLUS_ONE = defineElementwise("log_plus_one", FLOAT | COMPLEX);
+const SQRT = defineElementwise("sqrt", FLOAT | COMPLEX);
+const RSQRT = defineElementwise("rsqrt", FLOAT | COMPLEX);
+const CBRT = defineElementwise("cbrt", FLOAT | COMPLEX);
+const COSINE = defineElementwise("cosine", FLOAT | COMPLEX);
+const SINE = defineElementwise("sine", FLOAT | COMPLEX);
+const TAN = defineElementwise("tan", FLOAT | COMPLEX);
+const TANH = defineElementwise("tanh", FLOAT | COMPLEX);
+const LOGISTIC = defineElementwise("logistic", FLOAT | COMPLEX);
+const CEIL = defineElementwise("ceil", FLOAT);
+const FLOOR = defineElementwise("floor", FLOAT);
+const ROUND_AFZ = defineElementwise("round_nearest_afz", FLOAT);
+const ROUND_EVEN = defineElementwise("round_nearest_even", FLOAT);
+const IS_FINITE = defineElementwise("is_finite", FLOAT, "function");
+const NOT = defineElementwise("not", INT | UINT | BOOL);
+const POPCNT = defineElementwise("popcnt", INT | UINT);
+const CLZ = defineElementwise("count_leading_zeros", INT | UINT);
+const REAL = defineElementwise("real", FLOAT | COMPLEX, "function");
+const IMAG = defineElementwise("imag", FLOAT | COMPLEX, "function");
+const COMPLEX_OF = defineElementwise("complex", FLOAT, "function");
+const CONVERT = defineElementwise("convert", ANY, "function");
+const BITCAST_CONVERT = defineElementwise("bitcast_convert", ANY, "function");
+const CLAMP = defineElementwise("clamp", ANY, "function");
 
 const SELECT: OpDef<null> = { name: "stablehlo.select", form: "function" };
 const COMPARE: OpDef<{ direction: CompareDirection; type: CompareType | null }> = {
@@ -266,9 +272,17 @@ export class ElementwiseBuilder extends ConstantsBuilder {
     this.checkTensor("compare", a);
     if (!directions.has(direction)) fail("compare", "EQ, NE, LT, LE, GT or GE", String(direction));
     const { kind } = a.dtype;
-    if (kind === "complex" && direction !== "EQ" && direction !== "NE") fail("compare", "EQ or NE for complex numbers", direction);
+    if (kind === "complex" && direction !== "EQ" && direction !== "NE")
+      fail("compare", "EQ or NE for complex numbers", direction);
     if (type !== null) {
-      const fits = kind === "int" ? ["SIGNED"] : kind === "uint" || kind === "bool" ? ["UNSIGNED"] : kind === "complex" ? ["FLOAT"] : ["FLOAT", "TOTALORDER"];
+      const fits =
+        kind === "int"
+          ? ["SIGNED"]
+          : kind === "uint" || kind === "bool"
+            ? ["UNSIGNED"]
+            : kind === "complex"
+              ? ["FLOAT"]
+              : ["FLOAT", "TOTALORDER"];
       if (!fits.includes(type)) fail("compare", `${fits.join(" or ")} for ${a.dtype.hlo}`, type);
     }
     return this.emit1("compare", COMPARE, [a, b], bool, a.shape, { direction, type });
@@ -307,7 +321,11 @@ export class ElementwiseBuilder extends ConstantsBuilder {
   bitcast_convert(x: Value, dtype: DType): Value {
     this.checkTensor("bitcast_convert", x);
     if ((x.dtype.kind === "complex") !== (dtype.kind === "complex")) {
-      fail("bitcast_convert", `a ${x.dtype.kind === "complex" ? "complex" : "real"} type for ${formatType(x)}`, dtype.hlo);
+      fail(
+        "bitcast_convert",
+        `a ${x.dtype.kind === "complex" ? "complex" : "real"} type for ${formatType(x)}`,
+        dtype.hlo,
+      );
     }
     if (x.dtype === dtype) return x;
     const from = storedBits(x);
@@ -315,7 +333,8 @@ export class ElementwiseBuilder extends ConstantsBuilder {
     let shape = x.shape;
     if (from > to) shape = [...shape, from / to];
     if (from < to) {
-      if (shape[shape.length - 1] !== to / from) fail("bitcast_convert", `a last dimension of size ${to / from} for ${dtype.hlo}`, formatType(x));
+      if (shape[shape.length - 1] !== to / from)
+        fail("bitcast_convert", `a last dimension of size ${to / from} for ${dtype.hlo}`, formatType(x));
       shape = shape.slice(0, -1);
     }
     return this.emit1("bitcast_convert", BITCAST_CONVERT, [x], dtype, shape, null);
@@ -324,7 +343,8 @@ export class ElementwiseBuilder extends ConstantsBuilder {
   /** Rounds to the precision of a float with this many bits, keeping the type. */
   reduce_precision(x: Value, exponentBits: number, mantissaBits: number): Value {
     this.checkDType("reduce_precision", x, x.dtype.kind === "float", "floats");
-    if (!(exponentBits >= 1 && mantissaBits >= 0)) fail("reduce_precision", "exponentBits >= 1 and mantissaBits >= 0", list([exponentBits, mantissaBits]));
+    if (!(exponentBits >= 1 && mantissaBits >= 0))
+      fail("reduce_precision", "exponentBits >= 1 and mantissaBits >= 0", list([exponentBits, mantissaBits]));
     return this.emit1("reduce_precision", REDUCE_PRECISION, [x], x.dtype, x.shape, { exponentBits, mantissaBits });
   }
 }

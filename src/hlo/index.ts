@@ -11,5 +11,8 @@ export type { DotOptions, FftType, Precision, TriangularSolveOptions } from "./l
 export type { ConvolutionOptions } from "./convolution.js";
 export type { GatherOptions, ScatterOptions } from "./indexing.js";
 export type { ReduceBody, ReduceWindowOptions, SelectAndScatterOptions } from "./reduction.js";
-export type { Attribute, CustomCallOptions, OutputOperandAlias, RngAlgorithm } from "./control.js";
+export type { Attribute, Attributes, CustomCallOptions, OutputOperandAlias, RngAlgorithm } from "./control.js";
+export type { CollectiveOptions, Combiner, PermuteOptions, TransferOptions } from "./collectives.js";
+export type { RaggedDotOptions } from "./chlo.js";
+export type { ManualOptions } from "./sharding_ops.js";
 export { Mesh, type AxisRef, type DimSharding, type Sharding } from "./sharding.js";

@@ -2,7 +2,17 @@
 import { bool } from "../schema/dtype.js";
 import { LinalgBuilder } from "./linalg.js";
 import { i64Array, ints } from "./print.js";
-import { checkDim, checkDims, checkLength, checkSorted, fail, formatType, list, sameShape, type TensorType } from "./types.js";
+import {
+  checkDim,
+  checkDims,
+  checkLength,
+  checkSorted,
+  fail,
+  formatType,
+  list,
+  sameShape,
+  type TensorType,
+} from "./types.js";
 import type { OpDef, Value } from "./value.js";
 
 type Dims = readonly number[];
@@ -37,18 +47,22 @@ export interface ScatterOptions {
   readonly uniqueIndices?: boolean;
 }
 
-const dimsAttribute = (name: string, dims: Dims | undefined): string => (dims?.length ? `${name} = ${ints(dims)}, ` : "");
+const dimsAttribute = (name: string, dims: Dims | undefined): string =>
+  dims?.length ? `${name} = ${ints(dims)}, ` : "";
+
+/** The dimension numbers of a gather, in MLIR. */
+export const gatherDimensions = (o: Omit<GatherOptions, "sliceSizes">): string =>
+  `dimension_numbers = #stablehlo.gather<${dimsAttribute("offset_dims", o.offsetDims)}` +
+  dimsAttribute("collapsed_slice_dims", o.collapsedSliceDims) +
+  dimsAttribute("operand_batching_dims", o.operandBatchingDims) +
+  dimsAttribute("start_indices_batching_dims", o.startIndicesBatchingDims) +
+  `${dimsAttribute("start_index_map", o.startIndexMap)}index_vector_dim = ${o.indexVectorDim}>, ` +
+  `indices_are_sorted = ${o.indicesAreSorted ?? false}`;
 
 const GATHER: OpDef<GatherOptions> = {
   name: "stablehlo.gather",
   form: "generic",
-  attributes: (o) =>
-    `dimension_numbers = #stablehlo.gather<${dimsAttribute("offset_dims", o.offsetDims)}` +
-    dimsAttribute("collapsed_slice_dims", o.collapsedSliceDims) +
-    dimsAttribute("operand_batching_dims", o.operandBatchingDims) +
-    dimsAttribute("start_indices_batching_dims", o.startIndicesBatchingDims) +
-    `${dimsAttribute("start_index_map", o.startIndexMap)}index_vector_dim = ${o.indexVectorDim}>, ` +
-    `slice_sizes = ${i64Array(o.sliceSizes)}, indices_are_sorted = ${o.indicesAreSorted ?? false}`,
+  attributes: (o) => `${gatherDimensions(o)}, slice_sizes = ${i64Array(o.sliceSizes)}`,
 };
 const SCATTER: OpDef<ScatterOptions> = {
   name: "stablehlo.scatter",
@@ -93,16 +107,24 @@ function checkIndexLayout(op: string, l: IndexLayout): number[] {
   checkSorted(op, "operand batching dims", l.operandBatching);
   checkDims(op, l.indexMapName, l.indexMap, rank);
   const width = l.indexVectorDim === shape.length ? 1 : shape[l.indexVectorDim];
-  if (l.indexMap.length !== width) fail(op, `${l.indexMapName} with ${width} dimensions for indices ${formatType(l.indices)}`, list(l.indexMap));
-  if (l.indexMap.some((d) => l.operandBatching.includes(d))) fail(op, `${l.indexMapName} without batching dims`, list(l.indexMap));
+  if (l.indexMap.length !== width)
+    fail(op, `${l.indexMapName} with ${width} dimensions for indices ${formatType(l.indices)}`, list(l.indexMap));
+  if (l.indexMap.some((d) => l.operandBatching.includes(d)))
+    fail(op, `${l.indexMapName} without batching dims`, list(l.indexMap));
   if (l.operandBatching.length !== l.indicesBatching.length) {
-    fail(op, "as many batching dims of the operand as of the indices", `${list(l.operandBatching)} and ${list(l.indicesBatching)}`);
+    fail(
+      op,
+      "as many batching dims of the operand as of the indices",
+      `${list(l.operandBatching)} and ${list(l.indicesBatching)}`,
+    );
   }
   checkDims(op, "batching dims of the indices", l.indicesBatching, shape.length);
   l.operandBatching.forEach((d, i) => {
     const at = l.indicesBatching[i];
-    if (at === l.indexVectorDim) fail(op, "batching dims of the indices without indexVectorDim", list(l.indicesBatching));
-    if (l.operand.shape[d] !== shape[at]) fail(op, "batching dims of equal sizes", `${l.operand.shape[d]} and ${shape[at]}`);
+    if (at === l.indexVectorDim)
+      fail(op, "batching dims of the indices without indexVectorDim", list(l.indicesBatching));
+    if (l.operand.shape[d] !== shape[at])
+      fail(op, "batching dims of equal sizes", `${l.operand.shape[d]} and ${shape[at]}`);
   });
   return shape.filter((_, d) => d !== l.indexVectorDim);
 }
@@ -117,9 +139,8 @@ function interleave(dims: Dims, inner: Dims, outer: Dims): number[] {
 }
 
 export class IndexingBuilder extends LinalgBuilder {
-  /** Slices of `operand` at run-time indices, which are clamped so that each slice fits. */
-  gather(operand: Value, indices: Value, options: GatherOptions): Value {
-    const op = "gather";
+  /** The shape of a gather's result; throws where the options do not fit the operands. */
+  protected gatherShape(op: string, operand: Value, indices: Value, options: GatherOptions): number[] {
     this.checkTensor(op, operand);
     const { offsetDims, collapsedSliceDims, operandBatchingDims = [], startIndicesBatchingDims = [], startIndexMap, indexVectorDim, sliceSizes } = options;
     const outer = checkIndexLayout(op, {
@@ -143,7 +164,13 @@ export class IndexingBuilder extends LinalgBuilder {
     if (offsetDims.length !== inner.length) fail(op, `${inner.length} offsetDims`, list(offsetDims));
     checkDims(op, "offsetDims", offsetDims, inner.length + outer.length);
     checkSorted(op, "offsetDims", offsetDims);
-    return this.emit1(op, GATHER, [operand, indices], operand.dtype, interleave(offsetDims, inner, outer), { ...options });
+    return interleave(offsetDims, inner, outer);
+  }
+
+  /** Slices of `operand` at run-time indices, which are clamped so that each slice fits. */
+  gather(operand: Value, indices: Value, options: GatherOptions): Value {
+    const shape = this.gatherShape("gather", operand, indices, options);
+    return this.emit1("gather", GATHER, [operand, indices], operand.dtype, shape, { ...options });
   }
 
   /**
@@ -158,16 +185,25 @@ export class IndexingBuilder extends LinalgBuilder {
     body: (accumulators: Value[], updates: Value[]) => readonly Value[],
   ): Value[] {
     const op = "scatter";
-    if (inputs.length === 0 || inputs.length !== updates.length) fail(op, "as many updates as inputs, at least one", `${inputs.length} inputs and ${updates.length} updates`);
+    if (inputs.length === 0 || inputs.length !== updates.length)
+      fail(op, "as many updates as inputs, at least one", `${inputs.length} inputs and ${updates.length} updates`);
     const [input] = inputs;
     const [update] = updates;
     inputs.forEach((x, i) => {
       this.checkTensor(op, x);
       if (!sameShape(x.shape, input.shape)) fail(op, `inputs of shape ${list(input.shape)}`, formatType(x));
-      if (!sameShape(updates[i].shape, update.shape)) fail(op, `updates of shape ${list(update.shape)}`, formatType(updates[i]));
+      if (!sameShape(updates[i].shape, update.shape))
+        fail(op, `updates of shape ${list(update.shape)}`, formatType(updates[i]));
       if (updates[i].dtype !== x.dtype) fail(op, `updates of type ${x.dtype.hlo}`, formatType(updates[i]));
     });
-    const { updateWindowDims, insertedWindowDims, inputBatchingDims = [], scatterIndicesBatchingDims = [], scatterDimsToOperandDims, indexVectorDim } = options;
+    const {
+      updateWindowDims,
+      insertedWindowDims,
+      inputBatchingDims = [],
+      scatterIndicesBatchingDims = [],
+      scatterDimsToOperandDims,
+      indexVectorDim,
+    } = options;
     const outer = checkIndexLayout(op, {
       operand: input,
       indices,
@@ -180,15 +216,24 @@ export class IndexingBuilder extends LinalgBuilder {
       indexVectorDim,
     });
     const bounds = input.shape.filter((_, d) => !insertedWindowDims.includes(d) && !inputBatchingDims.includes(d));
-    if (updateWindowDims.length !== bounds.length) fail(op, `${bounds.length} updateWindowDims`, list(updateWindowDims));
+    if (updateWindowDims.length !== bounds.length)
+      fail(op, `${bounds.length} updateWindowDims`, list(updateWindowDims));
     checkDims(op, "updateWindowDims", updateWindowDims, bounds.length + outer.length);
     checkSorted(op, "updateWindowDims", updateWindowDims);
     const window = updateWindowDims.map((d) => update.shape[d]);
-    const fits = sameShape(update.shape, interleave(updateWindowDims, window, outer)) && window.every((n, i) => n <= bounds[i]);
-    if (!fits) fail(op, `updates of shape ${list(interleave(updateWindowDims, bounds, outer))}, or with smaller windows,`, formatType(update));
+    const fits =
+      sameShape(update.shape, interleave(updateWindowDims, window, outer)) && window.every((n, i) => n <= bounds[i]);
+    if (!fits)
+      fail(
+        op,
+        `updates of shape ${list(interleave(updateWindowDims, bounds, outer))}, or with smaller windows,`,
+        formatType(update),
+      );
     const scalars = inputs.map((x) => ({ dtype: x.dtype, shape: [] }));
     const n = inputs.length;
-    const region = this.block(op, "the body", [...scalars, ...scalars], (p) => body(p.slice(0, n), p.slice(n)), { closed: true });
+    const region = this.block(op, "the body", [...scalars, ...scalars], (p) => body(p.slice(0, n), p.slice(n)), {
+      closed: true,
+    });
     this.checkReturns(op, "the body", region, scalars);
     return this.emit(op, SCATTER, [...inputs, indices, ...updates], inputs, { ...options }, [region]).results;
   }
@@ -205,7 +250,10 @@ export class IndexingBuilder extends LinalgBuilder {
       if (!sameShape(x.shape, inputs[0].shape)) fail(op, `inputs of shape ${list(inputs[0].shape)}`, formatType(x));
     }
     checkDim(op, dim, inputs[0].rank);
-    const scalars = inputs.flatMap((x) => [{ dtype: x.dtype, shape: [] }, { dtype: x.dtype, shape: [] }]);
+    const scalars = inputs.flatMap((x) => [
+      { dtype: x.dtype, shape: [] },
+      { dtype: x.dtype, shape: [] },
+    ]);
     const region = this.block(op, "the comparator", scalars, (p) => [comparator(...p)], { closed: true });
     this.checkReturns(op, "the comparator", region, [predicate]);
     return this.emit(op, SORT, [...inputs], inputs, { dim, isStable }, [region]).results;

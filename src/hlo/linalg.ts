@@ -37,8 +37,16 @@ const DOT_GENERAL: OpDef<DotOptions> = {
     return `${batch}, contracting_dims = ${ints(lhsContract)} x ${ints(rhsContract)}${p}`;
   },
 };
-const CONVOLUTION: OpDef<ConvolutionOptions> = { name: "stablehlo.convolution", form: "generic", attributes: convolutionAttributes };
-const CHOLESKY: OpDef<boolean> = { name: "stablehlo.cholesky", form: "generic", attributes: (lower) => `lower = ${lower}` };
+const CONVOLUTION: OpDef<ConvolutionOptions> = {
+  name: "stablehlo.convolution",
+  form: "generic",
+  attributes: convolutionAttributes,
+};
+const CHOLESKY: OpDef<boolean> = {
+  name: "stablehlo.cholesky",
+  form: "generic",
+  attributes: (lower) => `lower = ${lower}`,
+};
 const TRIANGULAR_SOLVE: OpDef<Required<TriangularSolveOptions>> = {
   name: "stablehlo.triangular_solve",
   form: "generic",
@@ -58,17 +66,29 @@ export class LinalgBuilder extends MovementBuilder {
     const { lhsBatch = [], rhsBatch = [], lhsContract, rhsContract, outDtype = a.dtype } = options;
     this.checkTensor(op, a);
     this.checkTensor(op, b);
-    if (a.dtype !== b.dtype && !(a.dtype.bits <= 8 && b.dtype.bits <= 8 && a.dtype.kind === "float" && b.dtype.kind === "float")) {
+    if (
+      a.dtype !== b.dtype &&
+      !(a.dtype.bits <= 8 && b.dtype.bits <= 8 && a.dtype.kind === "float" && b.dtype.kind === "float")
+    ) {
       fail(op, "operands of one element type", `${formatType(a)} and ${formatType(b)}`);
     }
-    if (lhsBatch.length !== rhsBatch.length) fail(op, "as many lhsBatch as rhsBatch dimensions", `${list(lhsBatch)} and ${list(rhsBatch)}`);
-    if (lhsContract.length !== rhsContract.length) fail(op, "as many lhsContract as rhsContract dimensions", `${list(lhsContract)} and ${list(rhsContract)}`);
+    if (lhsBatch.length !== rhsBatch.length)
+      fail(op, "as many lhsBatch as rhsBatch dimensions", `${list(lhsBatch)} and ${list(rhsBatch)}`);
+    if (lhsContract.length !== rhsContract.length)
+      fail(op, "as many lhsContract as rhsContract dimensions", `${list(lhsContract)} and ${list(rhsContract)}`);
     checkDims(op, "lhsBatch and lhsContract dimensions", [...lhsBatch, ...lhsContract], a.rank);
     checkDims(op, "rhsBatch and rhsContract dimensions", [...rhsBatch, ...rhsContract], b.rank);
-    const pairs = [...lhsBatch, ...lhsContract].map((d, i) => [d, i < lhsBatch.length ? rhsBatch[i] : rhsContract[i - lhsBatch.length]]);
+    const pairs = [...lhsBatch, ...lhsContract].map((d, i) => [
+      d,
+      i < lhsBatch.length ? rhsBatch[i] : rhsContract[i - lhsBatch.length],
+    ]);
     for (const [l, r] of pairs) {
       if (a.shape[l] !== b.shape[r]) {
-        fail(op, `equal sizes in dimension ${l} of ${formatType(a)} and dimension ${r} of ${formatType(b)}`, `${a.shape[l]} and ${b.shape[r]}`);
+        fail(
+          op,
+          `equal sizes in dimension ${l} of ${formatType(a)} and dimension ${r} of ${formatType(b)}`,
+          `${a.shape[l]} and ${b.shape[r]}`,
+        );
       }
     }
     const shape = lhsBatch.map((d) => a.shape[d]);
@@ -81,13 +101,19 @@ export class LinalgBuilder extends MovementBuilder {
   convolution(lhs: Value, rhs: Value, options: ConvolutionOptions): Value {
     this.checkTensor("convolution", lhs);
     this.checkTensor("convolution", rhs);
-    if (lhs.dtype !== rhs.dtype) fail("convolution", "operands of one element type", `${formatType(lhs)} and ${formatType(rhs)}`);
+    if (lhs.dtype !== rhs.dtype)
+      fail("convolution", "operands of one element type", `${formatType(lhs)} and ${formatType(rhs)}`);
     const shape = convolutionShape(lhs, rhs, options);
     return this.emit1("convolution", CONVOLUTION, [lhs, rhs], options.outDtype ?? lhs.dtype, shape, { ...options });
   }
 
   private checkMatrices(op: string, x: Value): void {
-    this.checkDType(op, x, (x.dtype.kind === "float" || x.dtype.kind === "complex") && x.dtype.bits >= 32, "f32, f64 or complex matrices");
+    this.checkDType(
+      op,
+      x,
+      (x.dtype.kind === "float" || x.dtype.kind === "complex") && x.dtype.bits >= 32,
+      "f32, f64 or complex matrices",
+    );
     if (x.rank < 2 || x.shape[x.rank - 1] !== x.shape[x.rank - 2]) fail(op, "square matrices", formatType(x));
   }
 
@@ -104,8 +130,16 @@ export class LinalgBuilder extends MovementBuilder {
     const { leftSide = true, lower, unitDiagonal = false, transposeA = "NO_TRANSPOSE" } = options;
     const n = a.shape[a.rank - 1];
     const ok =
-      b.dtype === a.dtype && b.rank === a.rank && sameShape(a.shape.slice(0, -2), b.shape.slice(0, -2)) && b.shape[b.rank - (leftSide ? 2 : 1)] === n;
-    if (!ok) fail(op, `${a.rank < 3 ? "" : "batched "}right-hand sides with ${n} ${leftSide ? "rows" : "columns"} for ${formatType(a)}`, formatType(b));
+      b.dtype === a.dtype &&
+      b.rank === a.rank &&
+      sameShape(a.shape.slice(0, -2), b.shape.slice(0, -2)) &&
+      b.shape[b.rank - (leftSide ? 2 : 1)] === n;
+    if (!ok)
+      fail(
+        op,
+        `${a.rank < 3 ? "" : "batched "}right-hand sides with ${n} ${leftSide ? "rows" : "columns"} for ${formatType(a)}`,
+        formatType(b),
+      );
     return this.emit1(op, TRIANGULAR_SOLVE, [a, b], b.dtype, b.shape, { leftSide, lower, unitDiagonal, transposeA });
   }
 
@@ -113,12 +147,19 @@ export class LinalgBuilder extends MovementBuilder {
   fft(x: Value, type: FftType, lengths: readonly number[]): Value {
     const n = lengths.length;
     const real = type === "RFFT";
-    this.checkDType("fft", x, x.dtype.kind === (real ? "float" : "complex") && x.dtype.bits >= 32, real ? "f32 or f64" : "complex numbers");
-    if (n < 1 || n > 3 || n > x.rank) fail("fft", `1 to ${Math.min(3, x.rank)} lengths for ${formatType(x)}`, list(lengths));
+    this.checkDType(
+      "fft",
+      x,
+      x.dtype.kind === (real ? "float" : "complex") && x.dtype.bits >= 32,
+      real ? "f32 or f64" : "complex numbers",
+    );
+    if (n < 1 || n > 3 || n > x.rank)
+      fail("fft", `1 to ${Math.min(3, x.rank)} lengths for ${formatType(x)}`, list(lengths));
     const last = lengths[n - 1];
     const have = x.shape.slice(x.rank - n);
     const want = type === "IRFFT" ? [...lengths.slice(0, -1), Math.floor(last / 2) + 1] : lengths;
-    if (!sameShape(have, want)) fail("fft", `last dimensions ${list(want)} for ${type} of lengths ${list(lengths)}`, formatType(x));
+    if (!sameShape(have, want))
+      fail("fft", `last dimensions ${list(want)} for ${type} of lengths ${list(lengths)}`, formatType(x));
     const shape = [...x.shape];
     if (real) shape[x.rank - 1] = last === 0 ? 0 : Math.floor(last / 2) + 1;
     if (type === "IRFFT") shape[x.rank - 1] = last;

@@ -8,8 +8,16 @@ import { fail, numelOf } from "./types.js";
 export type Scalar = number | bigint | boolean | readonly [number, number];
 
 export type TypedArray =
-  | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array
-  | BigInt64Array | BigUint64Array | Float32Array | Float64Array;
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array;
 
 /**
  * Elements of a dense constant in row-major order. A Uint8Array for an 8-bit float and a Uint16Array for a 16-bit float
@@ -20,7 +28,11 @@ export type ConstantData = TypedArray | readonly Scalar[];
 /** The value of a recorded constant: one element for all, or the bytes of all elements. */
 export type Literal = { readonly splat: Scalar } | { readonly bytes: Uint8Array };
 
-const hex = (bits: number | bigint, width: number): string => `0x${bits.toString(16).toUpperCase().padStart(width / 4, "0")}`;
+const hex = (bits: number | bigint, width: number): string =>
+  `0x${bits
+    .toString(16)
+    .toUpperCase()
+    .padStart(width / 4, "0")}`;
 
 /** A float literal. Decimal where the parser rounds it to the same number, the bits in hexadecimal elsewhere. */
 function floatText(value: number, dtype: DType): string {
@@ -84,10 +96,12 @@ export function checkScalar(op: string, value: Scalar, dtype: DType): void {
   if (dtype.kind !== "int" && dtype.kind !== "uint") return;
   if (typeof value === "boolean") return;
   // The common case without bigints.
-  if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** (Math.min(dtype.bits, 54) - 1)) return;
+  if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** (Math.min(dtype.bits, 54) - 1))
+    return;
   const [low, high] = integerRange(dtype);
   const whole = typeof value === "bigint" || Number.isInteger(value);
-  if (!whole || BigInt(value) < low || BigInt(value) > high) fail(op, `an integer in the range of ${dtype.hlo}`, String(value));
+  if (!whole || BigInt(value) < low || BigInt(value) > high)
+    fail(op, `an integer in the range of ${dtype.hlo}`, String(value));
 }
 
 /** Bytes of one element in a dense literal: types below a byte take one. */
@@ -118,7 +132,8 @@ function writer(dtype: DType, view: DataView): (index: number, value: Scalar) =>
 }
 
 const isBits = (data: ConstantData, dtype: DType): boolean =>
-  dtype.kind === "float" && ((dtype.bits <= 8 && data instanceof Uint8Array) || (dtype.bits === 16 && data instanceof Uint16Array));
+  dtype.kind === "float" &&
+  ((dtype.bits <= 8 && data instanceof Uint8Array) || (dtype.bits === 16 && data instanceof Uint16Array));
 
 const isPairs = (data: ConstantData, dtype: DType): boolean =>
   dtype.kind === "complex" && (data instanceof Float32Array || data instanceof Float64Array);
@@ -137,8 +152,7 @@ export function denseLiteral(op: string, data: ConstantData, dtype: DType, shape
     const { buffer, byteOffset, byteLength } = data as TypedArray;
     return { bytes: new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength)) };
   }
-  const at = (i: number): Scalar =>
-    pairs ? [data[2 * i] as number, data[2 * i + 1] as number] : (data[i] as Scalar);
+  const at = (i: number): Scalar => (pairs ? [data[2 * i] as number, data[2 * i + 1] as number] : (data[i] as Scalar));
   let splat = true;
   for (let i = 0; i < numel; i++) {
     checkScalar(op, at(i), dtype);

@@ -1,6 +1,6 @@
 /** @file A StableHLO module: functions, meshes, and the text that PJRT compiles. */
 import { Builder } from "./builder.js";
-import { BuilderCore, type ParamSpec } from "./builder_core.js";
+import type { BuilderCore, ParamSpec } from "./builder_core.js";
 import { checkSharding, shardingAttribute, type Mesh, type Sharding } from "./sharding.js";
 import { locationText, Printer, symbol, typeList } from "./print.js";
 import { checkShape, fail, mlirType } from "./types.js";
@@ -61,21 +61,20 @@ export class Module {
   /** Declares a mesh (`sdy.mesh`). Those that shardings name are declared by themselves. */
   mesh(mesh: Mesh): Mesh {
     const known = this.meshes.get(mesh.name);
-    if (known && known.toString() !== mesh.toString()) fail("mesh", `one mesh named ${mesh.name}, ${known}`, mesh.toString());
+    if (known && known.toString() !== mesh.toString())
+      fail("mesh", `one mesh named ${mesh.name}, ${known}`, mesh.toString());
     this.meshes.set(mesh.name, mesh);
     return mesh;
   }
 
   /** The module as MLIR text. */
   toString(): string {
-    const called = new Set<BuilderCore>([...this.functions.values()].filter((f) => f.isPublic));
-    const printer = new Printer(this.keepDeadCode, (op) => {
-      const callee = BuilderCore.callee(op);
-      if (callee) called.add(callee);
-    });
+    const used = new Set<string>([...this.functions.values()].filter((f) => f.isPublic).map((f) => f.name));
+    const printer = new Printer(this.keepDeadCode, (name) => used.add(name));
     let functions = "";
-    for (const fn of called) {
-      if (this.functions.get(fn.name) !== fn) fail("module", `a function of module ${this.name}`, fn.name);
+    for (const name of used) {
+      const fn = this.functions.get(name);
+      if (!fn) fail("module", `calls of functions of module ${this.name}`, name);
       functions += this.functionText(fn, printer);
     }
     let meshes = "";
@@ -98,10 +97,13 @@ export class Module {
       return `%arg${i}: ${mlirType(p)}${braces(attributes)}${p.name === undefined ? "" : locationText(p.name)}`;
     });
     const anySharded = fn.resultShardings.some((s) => s !== undefined);
-    const types = anySharded ? results.map((r, i) => mlirType(r) + braces(sharded(fn.resultShardings[i]))).join(", ") : typeList(results);
+    const types = anySharded
+      ? results.map((r, i) => mlirType(r) + braces(sharded(fn.resultShardings[i]))).join(", ")
+      : typeList(results);
     const visibility = fn.isPublic ? "public" : "private";
     return `  func.func ${visibility} ${symbol(fn.name)}(${params.join(", ")}) -> (${types}) {\n${printer.functionBody(fn.body)}  }\n`;
   }
 }
 
-const braces = (attributes: readonly string[]): string => (attributes.length === 0 ? "" : ` {${attributes.join(", ")}}`);
+const braces = (attributes: readonly string[]): string =>
+  attributes.length === 0 ? "" : ` {${attributes.join(", ")}}`;

@@ -5,9 +5,11 @@ import type { Location, Op, Region, Value } from "./value.js";
 /** `[0, 2]`. */
 export const ints = (xs: readonly (number | bigint)[]): string => `[${xs.join(", ")}]`;
 /** `array<i64: 0, 2>`. */
-export const i64Array = (xs: readonly number[]): string => (xs.length === 0 ? "array<i64>" : `array<i64: ${xs.join(", ")}>`);
+export const i64Array = (xs: readonly number[]): string =>
+  xs.length === 0 ? "array<i64>" : `array<i64: ${xs.join(", ")}>`;
 /** `array<i1: true, false>`. */
-export const i1Array = (xs: readonly boolean[]): string => (xs.length === 0 ? "array<i1>" : `array<i1: ${xs.join(", ")}>`);
+export const i1Array = (xs: readonly boolean[]): string =>
+  xs.length === 0 ? "array<i1>" : `array<i1: ${xs.join(", ")}>`;
 /** `dense<[[0, 1]]> : tensor<1x2xi64>`. */
 export function i64Matrix(rows: readonly (readonly number[])[]): string {
   const width = rows.length === 0 ? 0 : rows[0].length;
@@ -53,8 +55,8 @@ export class Printer {
   private readonly epoch = ++prints;
   constructor(
     readonly keepDead: boolean,
-    /** Told of every printed operation; how the module learns which functions are called. */
-    readonly onOp: (op: Op) => void,
+    /** Told of every function that a printed operation refers to. */
+    readonly onFunction: (name: string) => void,
   ) {}
 
   /** The body of a function whose parameters are `%arg0`, `%arg1`…. */
@@ -92,8 +94,8 @@ export class Printer {
   }
 
   private operation(op: Op, indent: string): string {
-    this.onOp(op);
-    const { results, location } = op;
+    const { results, location, def } = op;
+    if (def.functions) def.functions(op.attrs as never).forEach(this.onFunction);
     let text = "";
     if (results.length === 1) text = `${(results[0].ssa = `%${this.nextName++}`)} = `;
     else if (results.length > 1) {

@@ -26,7 +26,11 @@ export interface SelectAndScatterOptions {
   readonly padding?: Paddings;
 }
 
-const REDUCE: OpDef<Dims> = { name: "stablehlo.reduce", form: "generic", attributes: (dims) => `dimensions = ${i64Array(dims)}` };
+const REDUCE: OpDef<Dims> = {
+  name: "stablehlo.reduce",
+  form: "generic",
+  attributes: (dims) => `dimensions = ${i64Array(dims)}`,
+};
 const REDUCE_WITH: OpDef<{ dims: Dims; kind: ReduceKind }> = {
   name: "stablehlo.reduce",
   form: "generic",
@@ -86,11 +90,17 @@ function windowedShape(op: string, x: TensorType, o: ReduceWindowOptions): numbe
 
 export class ReductionBuilder extends IndexingBuilder {
   private checkReduced(op: string, inputs: readonly Value[], inits: readonly Value[]): void {
-    if (inputs.length === 0 || inputs.length !== inits.length) fail(op, "as many initial values as inputs, at least one", `${inputs.length} inputs and ${inits.length} initial values`);
+    if (inputs.length === 0 || inputs.length !== inits.length)
+      fail(
+        op,
+        "as many initial values as inputs, at least one",
+        `${inputs.length} inputs and ${inits.length} initial values`,
+      );
     inputs.forEach((x, i) => {
       this.checkTensor(op, x);
       if (!sameShape(x.shape, inputs[0].shape)) fail(op, `inputs of shape ${list(inputs[0].shape)}`, formatType(x));
-      if (inits[i].rank !== 0 || inits[i].dtype !== x.dtype) fail(op, `an initial value ${x.dtype.hlo}[]`, formatType(inits[i]));
+      if (inits[i].rank !== 0 || inits[i].dtype !== x.dtype)
+        fail(op, `an initial value ${x.dtype.hlo}[]`, formatType(inits[i]));
     });
   }
 
@@ -100,10 +110,19 @@ export class ReductionBuilder extends IndexingBuilder {
     this.checkReduced(op, inputs, inits);
     checkDims(op, "dims", dims, inputs[0].rank);
     const n = inputs.length;
-    const region = this.block(op, "the body", [...inits, ...inits], (p) => body(p.slice(0, n), p.slice(n)), { closed: true });
+    const region = this.block(op, "the body", [...inits, ...inits], (p) => body(p.slice(0, n), p.slice(n)), {
+      closed: true,
+    });
     this.checkReturns(op, "the body", region, inits);
     const shape = inputs[0].shape.filter((_, d) => !dims.includes(d));
-    return this.emit(op, REDUCE, [...inputs, ...inits], inputs.map((x) => ({ dtype: x.dtype, shape })), [...dims], [region]).results;
+    return this.emit(
+      op,
+      REDUCE,
+      [...inputs, ...inits],
+      inputs.map((x) => ({ dtype: x.dtype, shape })),
+      [...dims],
+      [region],
+    ).results;
   }
 
   /** Reduction with one elementwise operation. */
@@ -113,21 +132,41 @@ export class ReductionBuilder extends IndexingBuilder {
     this.checkReduced(op, [x], [init]);
     checkDims(op, "dims", dims, x.rank);
     const bits = kind === "and" || kind === "or" || kind === "xor";
-    if (bits) this.checkDType(op, x, x.dtype.kind === "bool" || x.dtype.kind === "int" || x.dtype.kind === "uint", `integers or booleans for ${kind}`);
+    if (bits)
+      this.checkDType(
+        op,
+        x,
+        x.dtype.kind === "bool" || x.dtype.kind === "int" || x.dtype.kind === "uint",
+        `integers or booleans for ${kind}`,
+      );
     if (dims.length === 0) return x;
     const shape = x.shape.filter((_, d) => !dims.includes(d));
     return this.emit1(op, REDUCE_WITH, [x, init], x.dtype, shape, { dims: [...dims], kind });
   }
 
   /** Combines the elements in each position of a moving window. */
-  reduce_window(inputs: readonly Value[], inits: readonly Value[], options: ReduceWindowOptions, body: ReduceBody): Value[] {
+  reduce_window(
+    inputs: readonly Value[],
+    inits: readonly Value[],
+    options: ReduceWindowOptions,
+    body: ReduceBody,
+  ): Value[] {
     const op = "reduce_window";
     this.checkReduced(op, inputs, inits);
     const shape = windowedShape(op, inputs[0], options);
     const n = inputs.length;
-    const region = this.block(op, "the body", [...inits, ...inits], (p) => body(p.slice(0, n), p.slice(n)), { closed: true });
+    const region = this.block(op, "the body", [...inits, ...inits], (p) => body(p.slice(0, n), p.slice(n)), {
+      closed: true,
+    });
     this.checkReturns(op, "the body", region, inits);
-    return this.emit(op, REDUCE_WINDOW, [...inputs, ...inits], inputs.map((x) => ({ dtype: x.dtype, shape })), { ...options }, [region]).results;
+    return this.emit(
+      op,
+      REDUCE_WINDOW,
+      [...inputs, ...inits],
+      inputs.map((x) => ({ dtype: x.dtype, shape })),
+      { ...options },
+      [region],
+    ).results;
   }
 
   /** In each window of `x` the element that `select` prefers receives the window's `source` element, by `scatter`. */
@@ -142,7 +181,8 @@ export class ReductionBuilder extends IndexingBuilder {
     const op = "select_and_scatter";
     this.checkReduced(op, [x], [init]);
     const shape = windowedShape(op, x, options);
-    if (source.dtype !== x.dtype || !sameShape(source.shape, shape)) fail(op, `a source ${x.dtype.hlo}${list(shape)}`, formatType(source));
+    if (source.dtype !== x.dtype || !sameShape(source.shape, shape))
+      fail(op, `a source ${x.dtype.hlo}${list(shape)}`, formatType(source));
     const selected = this.block(op, "select", [init, init], ([a, b]) => [select(a, b)], { closed: true });
     this.checkReturns(op, "select", selected, [predicate]);
     const scattered = this.block(op, "scatter", [init, init], ([a, b]) => [scatter(a, b)], { closed: true });

@@ -37,7 +37,8 @@ export class Mesh {
 export type AxisRef = string | { readonly axis: string; readonly preSize: number; readonly size: number };
 
 /** The axes that split one dimension, major first. Open: the partitioner may add more. */
-export type DimSharding = readonly AxisRef[] | { readonly axes: readonly AxisRef[]; readonly open?: boolean; readonly priority?: number };
+export type DimSharding =
+  readonly AxisRef[] | { readonly axes: readonly AxisRef[]; readonly open?: boolean; readonly priority?: number };
 
 /** How a value lies over a mesh: one entry for each dimension. */
 export interface Sharding {
@@ -57,7 +58,8 @@ export const axisName = (a: AxisRef): string => (typeof a === "string" ? a : a.a
 /** How many ways an axis splits. */
 export const axisSize = (mesh: Mesh, a: AxisRef): number => (typeof a === "string" ? mesh.sizeOf(a) : a.size);
 
-const axisText = (a: AxisRef): string => (typeof a === "string" ? quote(a) : `${quote(a.axis)}:(${a.preSize})${a.size}`);
+const axisText = (a: AxisRef): string =>
+  typeof a === "string" ? quote(a) : `${quote(a.axis)}:(${a.preSize})${a.size}`;
 const axisList = (axes: readonly AxisRef[]): string => axes.map(axisText).join(", ");
 
 function dimText(d: DimSharding): string {

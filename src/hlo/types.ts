@@ -73,7 +73,8 @@ export const list = (xs: readonly (number | bigint)[]): string => `[${xs.join(",
 /** Throws unless `shape` is a list of non-negative integers. */
 export function checkShape(op: string, shape: readonly number[]): void {
   for (let i = 0; i < shape.length; i++) {
-    if (!(Number.isSafeInteger(shape[i]) && shape[i] >= 0)) fail(op, "sizes that are non-negative integers", list(shape));
+    if (!(Number.isSafeInteger(shape[i]) && shape[i] >= 0))
+      fail(op, "sizes that are non-negative integers", list(shape));
   }
 }
 

@@ -47,6 +47,8 @@ export interface OpDef<A> {
   attributes?(attrs: A, op: Op): string;
   /** Replaces the form: the text after `%results = `. */
   print?(attrs: A, op: Op): string;
+  /** Names of the module's functions that the operation refers to. */
+  functions?(attrs: A): readonly string[];
   /** Whether the operation must be kept even when its results are unused. */
   readonly effects?: boolean;
 }
