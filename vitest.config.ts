@@ -1,9 +1,13 @@
+/** @file Tests. `vitest run` is the everyday run; `--mode all` adds the files named *.slow.test.ts (see CONTRIBUTING.md). */
+
 import { fileURLToPath } from "node:url";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 const src = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
-export default defineConfig({
+const FOLDERS = ["src", "tests", "tools", "bench", "examples"];
+
+export default defineConfig(({ mode }) => ({
   resolve: {
     alias: [
       { find: /^torch-tpu$/, replacement: src("index.ts") },
@@ -12,10 +16,13 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ["src/**/*.test.ts", "tests/**/*.test.ts", "tools/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"],
+    include: FOLDERS.map((folder) => `${folder}/**/*.test.ts`),
+    exclude: [...configDefaults.exclude, ...(mode === "all" ? [] : ["**/*.slow.test.ts"])],
+    // For a test that does more of the same in the full run.
+    env: { TORCH_TPU_TEST_ALL: mode === "all" ? "1" : "" },
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 240_000,
   },
-});
+}));

@@ -12,3 +12,4 @@ export { assetFolder, cacheRoot, findAsset, libtpuPath, pluginPathOverride } fro
 export { formatBytes } from "./progress.js";
 export { cpuPluginPathSync, ensureAssetSync } from "./sync.js";
 export { type AssetName, type AssetSpec, assetSpec, assetTable } from "./table.js";
+export { verifyAsset } from "./verify.js";

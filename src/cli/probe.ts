@@ -1,0 +1,57 @@
+/**
+ * @file Run by doctor in a process of its own, since a broken plugin can end the process that loads it:
+ * `node probe.js addon` or `node probe.js plugin PATH`. Prints what it found as JSON lines, one a step.
+ */
+
+import { fileURLToPath } from "node:url";
+import { spawnSync } from "node:child_process";
+
+/** One step of a probe: what it found, or the error that ended the probe. */
+export interface ProbeStep {
+  readonly step: "addon" | "plugin" | "client";
+  readonly detail?: string;
+  readonly error?: string;
+}
+
+/** Runs a probe in a child process and returns its steps; a crash is an error of the step that never answered. */
+export function probe(args: readonly string[], env: NodeJS.ProcessEnv = {}): readonly ProbeStep[] {
+  const script = fileURLToPath(import.meta.url);
+  const child = spawnSync(process.execPath, [script, ...args], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 120_000,
+    env: { ...process.env, ...env },
+  });
+  const steps = child.stdout
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as ProbeStep);
+  if (child.status === 0) return steps;
+  const how = child.signal ? `the process died with ${child.signal}` : `exit status ${child.status}`;
+  const last = child.stderr.trim().split("\n").slice(-3).join(" | ");
+  return [...steps, { step: steps.length === 0 ? "addon" : "client", error: last ? `${how}: ${last}` : how }];
+}
+
+async function run(args: readonly string[]): Promise<void> {
+  const say = (step: ProbeStep): void => void process.stdout.write(JSON.stringify(step) + "\n");
+  let step: ProbeStep["step"] = "addon";
+  try {
+    const { Plugin, addonPath } = await import("../pjrt/index.js");
+    say({ step, detail: addonPath() });
+    if (args[0] !== "plugin") return;
+    step = "plugin";
+    const plugin = Plugin.load(args[1]);
+    say({ step, detail: `PJRT API ${plugin.apiVersion.major}.${plugin.apiVersion.minor}` });
+    step = "client";
+    const client = plugin.createClient();
+    const kinds = client.devices().map((device) => device.kind);
+    say({
+      step,
+      detail: `${client.platformName}, ${kinds.length} device${kinds.length === 1 ? "" : "s"} (${kinds[0]})`,
+    });
+  } catch (error) {
+    say({ step, error: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await run(process.argv.slice(2));
