@@ -1,12 +1,29 @@
 /** @file Step 1 of a call: arguments in PyTorch's order, or by name in a last object, become those of one overload. */
 import type { OpGroup, Overload } from "../ops/registry.js";
-import { Complex, DType, dtypeFromName, FloatScalar, formatType, isScalar, SymScalar, TorchTypeError, type SchemaArgument } from "../schema/index.js";
+import {
+  Complex,
+  DType,
+  dtypeFromName,
+  FloatScalar,
+  formatType,
+  isScalar,
+  SymScalar,
+  TorchTypeError,
+  type SchemaArgument,
+} from "../schema/index.js";
 import { Device, device, Generator, Tensor } from "../tensor/index.js";
 
 export type Keywords = Record<string, unknown>;
 
 /** Names that PyTorch accepts for others. */
-const aliases: Record<string, string> = { input: "self", axis: "dim", axes: "dims", keepdims: "keepdim", x1: "self", x2: "other" };
+const aliases: Record<string, string> = {
+  input: "self",
+  axis: "dim",
+  axes: "dims",
+  keepdims: "keepdim",
+  x1: "self",
+  x2: "other",
+};
 
 const isPlainObject = (x: unknown): x is Keywords => typeof x === "object" && x !== null && x.constructor === Object;
 
@@ -16,16 +33,29 @@ const isInt = (x: unknown): x is number => typeof x === "number" && Number.isInt
 
 function scalarOf(x: unknown): unknown {
   if (isScalar(x)) return x;
-  return x instanceof Tensor && x.ndim === 0 && !x.requires_grad && x.storageRef.traced === null && !x.is_meta ? x.item() : invalid;
+  return x instanceof Tensor && x.ndim === 0 && !x.requires_grad && x.storageRef.traced === null && !x.is_meta
+    ? x.item()
+    : invalid;
 }
 
 function intOf(x: unknown): unknown {
   if (isInt(x)) return x;
   if (typeof x === "bigint") return Number(x);
-  return x instanceof Tensor && x.ndim === 0 && !x.dtype.is_differentiable && x.storageRef.traced === null ? Number(x.item()) : invalid;
+  return x instanceof Tensor && x.ndim === 0 && !x.dtype.is_differentiable && x.storageRef.traced === null
+    ? Number(x.item())
+    : invalid;
 }
 
-const floatOf = (x: unknown): unknown => (typeof x === "number" ? x : x instanceof FloatScalar ? x.value : typeof x === "bigint" ? Number(x) : x instanceof Tensor && x.ndim === 0 ? x.item() : invalid);
+const floatOf = (x: unknown): unknown =>
+  typeof x === "number"
+    ? x
+    : x instanceof FloatScalar
+      ? x.value
+      : typeof x === "bigint"
+        ? Number(x)
+        : x instanceof Tensor && x.ndim === 0
+          ? x.item()
+          : invalid;
 
 function elementOf(x: unknown, argument: SchemaArgument, allowNumbers: boolean): unknown {
   switch (argument.type.base) {
@@ -59,10 +89,12 @@ function elementOf(x: unknown, argument: SchemaArgument, allowNumbers: boolean):
 /** The value for an argument, or `invalid` when it is of another type. */
 function convert(x: unknown, argument: SchemaArgument, allowNumbers: boolean): unknown {
   const { list, optional, base } = argument.type;
-  if (x === null || x === undefined) return optional ? null : x === undefined && argument.defaultValue !== undefined ? argument.defaultValue : invalid;
+  if (x === null || x === undefined)
+    return optional ? null : x === undefined && argument.defaultValue !== undefined ? argument.defaultValue : invalid;
   if (list === null) return elementOf(x, argument, allowNumbers);
   if (Array.isArray(x)) {
-    if (list > 1 && base === "int" && x.length !== list && x.length !== 1 && x.length !== 0) return x.every(isInt) ? x : invalid;
+    if (list > 1 && base === "int" && x.length !== list && x.length !== 1 && x.length !== 0)
+      return x.every(isInt) ? x : invalid;
     const out = (x as unknown[]).map((e) => elementOf(e, argument, allowNumbers));
     return out.includes(invalid) ? invalid : out;
   }
@@ -86,7 +118,12 @@ interface Mismatch {
 }
 
 /** The overload's arguments in order, or why they do not fit it. */
-function bindOne(overload: Overload, args: readonly unknown[], count: number, keywords: Keywords | null): unknown[] | Mismatch {
+function bindOne(
+  overload: Overload,
+  args: readonly unknown[],
+  count: number,
+  keywords: Keywords | null,
+): unknown[] | Mismatch {
   const declared = overload.schema.args;
   const out = new Array<unknown>(declared.length);
   let used = 0;
@@ -107,7 +144,8 @@ function bindOne(overload: Overload, args: readonly unknown[], count: number, ke
       value = keywords[argument.name];
       keywordsUsed++;
     } else {
-      if (argument.defaultValue === undefined && !argument.type.optional) return { message: `${overload.name}() missing 1 required positional arguments: "${argument.name}"` };
+      if (argument.defaultValue === undefined && !argument.type.optional)
+        return { message: `${overload.name}() missing 1 required positional arguments: "${argument.name}"` };
       out[i] = argument.defaultValue ?? null;
       continue;
     }
@@ -115,9 +153,12 @@ function bindOne(overload: Overload, args: readonly unknown[], count: number, ke
     if (converted === invalid) return { message: mismatchText(overload, i, value) };
     out[i] = converted;
   }
-  if (used < count) return { message: `${overload.name}() takes ${overload.positional} positional arguments but ${count} were given` };
+  if (used < count)
+    return { message: `${overload.name}() takes ${overload.positional} positional arguments but ${count} were given` };
   if (keywords !== null && keywordsUsed < Object.keys(keywords).length) {
-    const unknown = Object.keys(keywords).find((k) => !overload.index.has(k) || declared.findIndex((a) => a.name === k) < used);
+    const unknown = Object.keys(keywords).find(
+      (k) => !overload.index.has(k) || declared.findIndex((a) => a.name === k) < used,
+    );
     return { message: `${overload.name}() got an unexpected keyword argument '${unknown ?? "?"}'` };
   }
   return out;
@@ -171,12 +212,22 @@ export function bind(group: OpGroup, args: readonly unknown[]): Bound {
     first ??= bound;
   }
   if (overloads.length === 1) throw new TorchTypeError(first!.message);
-  const got = [...args.slice(0, count).map(typeName), ...Object.entries(keywords ?? {}).map(([k, v]) => `${k}=${typeName(v)}`)].join(", ");
-  const forms = overloads.map((o) => ` * (${o.schema.args.map((a) => `${formatType(a.type)} ${a.name}`).join(", ")})`).join("\n");
-  throw new TorchTypeError(`${group.name}() received an invalid combination of arguments - got (${got}), but expected one of:\n${forms}`);
+  const got = [
+    ...args.slice(0, count).map(typeName),
+    ...Object.entries(keywords ?? {}).map(([k, v]) => `${k}=${typeName(v)}`),
+  ].join(", ");
+  const forms = overloads
+    .map((o) => ` * (${o.schema.args.map((a) => `${formatType(a.type)} ${a.name}`).join(", ")})`)
+    .join("\n");
+  throw new TorchTypeError(
+    `${group.name}() received an invalid combination of arguments - got (${got}), but expected one of:\n${forms}`,
+  );
 }
 
-function splitKeywords(group: OpGroup, given: Keywords): { keywords: Keywords | null; out: unknown; requires_grad: boolean } {
+function splitKeywords(
+  group: OpGroup,
+  given: Keywords,
+): { keywords: Keywords | null; out: unknown; requires_grad: boolean } {
   const keywords: Keywords = {};
   let out: unknown = null;
   let requires_grad = false;

@@ -21,7 +21,9 @@ export function callOverload(overload: Overload, args: unknown[]): unknown {
 function named(overload: Overload, result: unknown): unknown {
   const { returns } = overload.schema;
   if (returns.length < 2 || returns[0].name === null || !Array.isArray(result)) return result;
-  returns.forEach((r, i) => Object.defineProperty(result, r.name!, { value: (result as unknown[])[i], enumerable: false }));
+  returns.forEach((r, i) =>
+    Object.defineProperty(result, r.name!, { value: (result as unknown[])[i], enumerable: false }),
+  );
   return result;
 }
 
@@ -41,7 +43,10 @@ export function invokeInplace(group: OpGroup, args: readonly unknown[]): Tensor 
   const self = bound[0] as Tensor;
   const result = callOverload(overload, bound) as Tensor;
   if (definition.view) return replaceView(self, result);
-  if (!can_cast(result.dtype, self.dtype)) throw new TorchError(`result type ${result.dtype.name} can't be cast to the desired output type ${self.dtype.name}`);
+  if (!can_cast(result.dtype, self.dtype))
+    throw new TorchError(
+      `result type ${result.dtype.name} can't be cast to the desired output type ${self.dtype.name}`,
+    );
   return self.copy_(result);
 }
 
@@ -63,19 +68,29 @@ function callOut(overload: Overload, args: unknown[], out: unknown): unknown {
   const bad = targets.find((t) => !(t instanceof Tensor));
   if (bad !== undefined) throw new TorchError(`${overload.name}(): argument 'out' must be Tensor, not ${typeof bad}`);
   const needs = is_grad_enabled() && [...args.flat(), ...targets].some((a) => a instanceof Tensor && a.requires_grad);
-  if (needs) throw new TorchError(`${overload.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.`);
+  if (needs)
+    throw new TorchError(
+      `${overload.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.`,
+    );
   return no_grad(() => {
     const result = callOverload(overload, args);
     const results = (Array.isArray(result) ? result : [result]) as Tensor[];
-    if (results.length !== targets.length) throw new TorchError(`${overload.name}(): expected ${results.length} tensors in 'out', got ${targets.length}`);
+    if (results.length !== targets.length)
+      throw new TorchError(`${overload.name}(): expected ${results.length} tensors in 'out', got ${targets.length}`);
     results.forEach((r, i) => writeOut(overload.name, targets[i] as Tensor, r));
     return out;
   });
 }
 
 function writeOut(name: string, target: Tensor, result: Tensor): void {
-  if (target.device !== result.device) throw new TorchError(`${name}(): expected 'out' on device ${result.device.toString()}, got ${target.device.toString()}`);
-  if (!can_cast(result.dtype, target.dtype)) throw new TorchError(`result type ${result.dtype.name} can't be cast to the desired output type ${target.dtype.name}`);
+  if (target.device !== result.device)
+    throw new TorchError(
+      `${name}(): expected 'out' on device ${result.device.toString()}, got ${target.device.toString()}`,
+    );
+  if (!can_cast(result.dtype, target.dtype))
+    throw new TorchError(
+      `result type ${result.dtype.name} can't be cast to the desired output type ${target.dtype.name}`,
+    );
   if (target.shape.join() !== result.shape.join()) {
     const value = result.to(target.dtype).contiguous();
     const version = target.storageRef.version + 1;

@@ -5,7 +5,17 @@ import { torchFunctions } from "../ops/torch_ref.js";
 import { deleteRaw, readRaw, readAsync, type BufferHandle } from "../pjrt/index.js";
 import * as dt from "../schema/dtype.js";
 import { Complex, DType, TorchError, TorchTypeError, type Scalar } from "../schema/index.js";
-import { Device, device as deviceOf, nest, readElement, Tensor, typedView, type DeviceLike, type HostValue, type NestedArray } from "../tensor/index.js";
+import {
+  Device,
+  device as deviceOf,
+  nest,
+  readElement,
+  Tensor,
+  typedView,
+  type DeviceLike,
+  type HostValue,
+  type NestedArray,
+} from "../tensor/index.js";
 import { tensor as makeTensor, tensorFromBytes, type TensorData, type TensorOptions } from "./factories.js";
 import { getItem, setItem, type Index } from "./indexing.js";
 import { formatTensor } from "./printing.js";
@@ -21,7 +31,10 @@ export interface TensorApi {
   to_host(): Promise<ReturnType<typeof typedView>>;
   /** Row-major bytes; waits for them. */
   toBytes(): Uint8Array<ArrayBuffer>;
-  to(target: DeviceLike | DType | Tensor, options?: { dtype?: DType; device?: DeviceLike; copy?: boolean; non_blocking?: boolean }): Tensor;
+  to(
+    target: DeviceLike | DType | Tensor,
+    options?: { dtype?: DType; device?: DeviceLike; copy?: boolean; non_blocking?: boolean },
+  ): Tensor;
   to(target: DeviceLike, dtype: DType): Tensor;
   to(options: { dtype?: DType; device?: DeviceLike; copy?: boolean; non_blocking?: boolean }): Tensor;
   cpu(): Tensor;
@@ -53,11 +66,15 @@ export interface TensorApi {
   /** `x[1:3, ..., -1]` is `x.at("1:3", "...", -1)`. Also null (a new dimension), booleans, index and mask tensors. */
   at(...index: Index[]): Tensor;
   /** `x[index] = value` is `x.set_at([index…], value)`. */
-  set_at(index: Index | readonly Index[], value: Tensor | Scalar): this;
+  set_at(index: Index | readonly Index[], value: Tensor | Scalar): Tensor;
   readonly T: Tensor;
   readonly mT: Tensor;
   readonly H: Tensor;
   readonly mH: Tensor;
+  /** The real part, as a view. */
+  readonly real: Tensor;
+  /** The imaginary part, as a view. */
+  readonly imag: Tensor;
   /** Frees the buffer now; the tensor and its views cannot be used afterwards. */
   dispose(): void;
   [Symbol.dispose](): void;
@@ -70,7 +87,9 @@ export interface TensorApi {
 function denseHandle(t: Tensor): BufferHandle {
   if (t.is_meta) throw new TorchError("Cannot copy out of meta tensor; no data!");
   if (currentTrace() !== null && t.storageRef.traced !== null) {
-    throw new TorchError("A value was read while a function is traced: expected only operators, got a read (item, tolist, print, or control flow on a value)");
+    throw new TorchError(
+      "A value was read while a function is traced: expected only operators, got a read (item, tolist, print, or control flow on a value)",
+    );
   }
   const dense = t.spec.isRoot ? t : torchFunctions().clone(t.detach());
   const { handle } = dense.storageRef;
@@ -139,7 +158,10 @@ export function copyToDevice(t: Tensor, device: Device): Tensor {
 }
 
 class ToDevice extends Node {
-  constructor(private readonly from: Device, edge: { node: Node; nr: number }) {
+  constructor(
+    private readonly from: Device,
+    edge: { node: Node; nr: number },
+  ) {
     super("ToDeviceBackward0", [edge.node], [edge.nr], 1);
   }
   apply([dy]: Grad[]): Grad[] {
@@ -158,8 +180,18 @@ function toDevice(t: Tensor, device: Device): Tensor {
 }
 
 const conversions = {
-  float: dt.float32, double: dt.float64, half: dt.float16, bfloat16: dt.bfloat16, long: dt.int64, int: dt.int32, short: dt.int16, char: dt.int8,
-  byte: dt.uint8, bool: dt.bool, cfloat: dt.complex64, cdouble: dt.complex128,
+  float: dt.float32,
+  double: dt.float64,
+  half: dt.float16,
+  bfloat16: dt.bfloat16,
+  long: dt.int64,
+  int: dt.int32,
+  short: dt.int16,
+  char: dt.int8,
+  byte: dt.uint8,
+  bool: dt.bool,
+  cfloat: dt.complex64,
+  cdouble: dt.complex128,
 } as const;
 
 function detached(t: Tensor): Tensor {
@@ -174,7 +206,8 @@ const methods: Omit<TensorApi, keyof typeof conversions> & ThisType<Tensor> = {
     return this.ndim === 0 ? itemOf(this) : nest(elementsOf(this), this.shape);
   },
   numpy() {
-    if (this.requires_grad && is_grad_enabled()) throw new TorchError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    if (this.requires_grad && is_grad_enabled())
+      throw new TorchError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     return typedView(bytesOf(this), this.dtype);
   },
   async to_host() {
@@ -215,7 +248,8 @@ const methods: Omit<TensorApi, keyof typeof conversions> & ThisType<Tensor> = {
   },
   set data(value) {
     const self = this as unknown as Tensor;
-    if (value.dtype !== self.dtype && self.requires_grad && !value.dtype.is_differentiable) throw new TorchError("data set to a tensor that requires gradients must be floating point or complex dtype");
+    if (value.dtype !== self.dtype && self.requires_grad && !value.dtype.is_differentiable)
+      throw new TorchError("data set to a tensor that requires gradients must be floating point or complex dtype");
     self.storageRef = value.storageRef;
     self.spec = value.spec;
     self.offsets = value.offsets;
@@ -253,6 +287,12 @@ const methods: Omit<TensorApi, keyof typeof conversions> & ThisType<Tensor> = {
   },
   get mH() {
     return torchFunctions().mH(this as unknown as Tensor);
+  },
+  get real() {
+    return torchFunctions().real(this as unknown as Tensor);
+  },
+  get imag() {
+    return torchFunctions().imag(this as unknown as Tensor);
   },
   dispose() {
     const storage = this.storageRef;

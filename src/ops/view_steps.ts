@@ -26,7 +26,11 @@ export function permuteStep(dims: readonly number[]): ViewStep {
   return {
     key: `p${dims.join()}`,
     hasOffset: false,
-    apply: (x) => aval(x.dtype, dims.map((d) => x.shape[d])),
+    apply: (x) =>
+      aval(
+        x.dtype,
+        dims.map((d) => x.shape[d]),
+      ),
     strides: (_x, s, _offset) => ({ strides: dims.map((d) => s[d]), offset: 0 }),
     emit: (h, x) => h.transpose(x, dims),
     write: (h, _x, update) => h.transpose(update, inverse),
@@ -38,7 +42,11 @@ export function permuteStep(dims: readonly number[]): ViewStep {
  * The strides with which memory laid out as (shape, strides) can be seen as `target`; null when it cannot.
  * PyTorch's rule: dimensions merge only where they are contiguous with each other.
  */
-export function viewStrides(shape: readonly number[], strides: readonly number[], target: readonly number[]): number[] | null {
+export function viewStrides(
+  shape: readonly number[],
+  strides: readonly number[],
+  target: readonly number[],
+): number[] | null {
   const numel = numelOf(shape);
   if (numel === 0) return shape.join() === target.join() ? [...strides] : contiguousStrides(target);
   const out = new Array<number>(target.length);
@@ -82,7 +90,8 @@ export function reshapeStep(shape: readonly number[]): ViewStep {
   };
 }
 
-const withDim = (shape: readonly number[], dim: number, size: number): number[] => shape.map((n, i) => (i === dim ? size : n));
+const withDim = (shape: readonly number[], dim: number, size: number): number[] =>
+  shape.map((n, i) => (i === dim ? size : n));
 
 function startsAt(h: Builder, rank: number, dim: number, offset: Value): Value[] {
   const zero = h.constant(0, s64);
@@ -106,7 +115,12 @@ export function sliceStep(dim: number, size: number, step: number): ViewStep {
       if (x.shape[dim] === size && step === 1) return x;
       const part = h.dynamic_slice(x, startsAt(h, x.rank, dim, offset!), withDim(x.shape, dim, span));
       if (step === 1) return part;
-      return h.slice(part, part.shape.map(() => 0), part.shape, part.shape.map((_, i) => (i === dim ? step : 1)));
+      return h.slice(
+        part,
+        part.shape.map(() => 0),
+        part.shape,
+        part.shape.map((_, i) => (i === dim ? step : 1)),
+      );
     },
     write: (h, x, update, offset) => {
       if (x.shape[dim] === size && step === 1) return update;
@@ -134,7 +148,10 @@ export function expandStep(shape: readonly number[]): ViewStep {
     apply: (x) => aval(x.dtype, shape),
     strides: (x, s) => {
       const lead = shape.length - x.rank;
-      return { strides: shape.map((n, i) => (i < lead || (x.shape[i - lead] === 1 && n !== 1) ? 0 : s[i - lead])), offset: 0 };
+      return {
+        strides: shape.map((n, i) => (i < lead || (x.shape[i - lead] === 1 && n !== 1) ? 0 : s[i - lead])),
+        offset: 0,
+      };
     },
     emit: (h, x) => h.broadcastTo(x, shape),
     write: () => {
@@ -162,9 +179,13 @@ export function stridedStep(size: readonly number[], strides: readonly number[],
   };
   const scatterInto = (h: Builder, base: Value, update: Value, accumulate: boolean): Value => {
     const flat = h.reshape(base, [numelOf(base.shape)]);
-    const [out] = h.scatter([flat], indices(h), [h.reshape(update, [numelOf(size)])],
+    const [out] = h.scatter(
+      [flat],
+      indices(h),
+      [h.reshape(update, [numelOf(size)])],
       { updateWindowDims: [], insertedWindowDims: [0], scatterDimsToOperandDims: [0], indexVectorDim: 1 },
-      ([a]: Value[], [b]: Value[]) => [accumulate ? (a.dtype.name === "bool" ? h.or(a, b) : h.add(a, b)) : b]);
+      ([a]: Value[], [b]: Value[]) => [accumulate ? (a.dtype.name === "bool" ? h.or(a, b) : h.add(a, b)) : b],
+    );
     return h.reshape(out, base.shape);
   };
   return {
@@ -178,7 +199,13 @@ export function stridedStep(size: readonly number[], strides: readonly number[],
     emit: (h, x) => {
       if (numelOf(size) === 0) return zeroOf(h, x.dtype, size);
       const flat = h.reshape(x, [numelOf(x.shape)]);
-      const out = h.gather(flat, indices(h), { offsetDims: [], collapsedSliceDims: [0], startIndexMap: [0], indexVectorDim: 1, sliceSizes: [1] });
+      const out = h.gather(flat, indices(h), {
+        offsetDims: [],
+        collapsedSliceDims: [0],
+        startIndexMap: [0],
+        indexVectorDim: 1,
+        sliceSizes: [1],
+      });
       return h.reshape(out, size);
     },
     write: (h, x, update) => (numelOf(size) === 0 ? x : scatterInto(h, x, update, false)),
@@ -190,7 +217,13 @@ export function stridedStep(size: readonly number[], strides: readonly number[],
 }
 
 /** Strides of a strided step over an input that is not dense, where each step stays inside input dimensions. */
-function stridesThrough(shape: readonly number[], s: readonly number[], size: readonly number[], strides: readonly number[], start: number): { strides: number[]; offset: number } | null {
+function stridesThrough(
+  shape: readonly number[],
+  s: readonly number[],
+  size: readonly number[],
+  strides: readonly number[],
+  start: number,
+): { strides: number[]; offset: number } | null {
   const dense = contiguousStrides(shape);
   const physical = (logical: number): number => {
     let rest = logical;
@@ -270,7 +303,8 @@ export function bitcastStep(dtype: DType): ViewStep {
   return {
     key: `b${dtype.index}`,
     hasOffset: false,
-    apply: (x) => aval(dtype, ratio(x.dtype) === 1 ? x.shape : withDim(x.shape, x.rank - 1, x.shape[x.rank - 1] * ratio(x.dtype))),
+    apply: (x) =>
+      aval(dtype, ratio(x.dtype) === 1 ? x.shape : withDim(x.shape, x.rank - 1, x.shape[x.rank - 1] * ratio(x.dtype))),
     strides: (x, s) => ({ strides: s.map((n, i) => (i === s.length - 1 ? n : n * ratio(x.dtype))), offset: 0 }),
     emit: (h, x) => cast(h, x, dtype),
     write: (h, x, update) => cast(h, update, x.dtype),

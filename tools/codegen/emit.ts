@@ -14,14 +14,25 @@ import type { DeviceLike, Generator, Tensor } from "../../tensor/index.js";
 `;
 
 const baseTypes: Record<string, string> = {
-  Tensor: "Tensor", Scalar: "Scalar | SymScalar", int: "number", float: "number", bool: "boolean", str: "string", ScalarType: "DType",
-  Layout: "string", Device: "DeviceLike", MemoryFormat: "string", Generator: "Generator", complex: "Scalar",
+  Tensor: "Tensor",
+  Scalar: "Scalar | SymScalar",
+  int: "number",
+  float: "number",
+  bool: "boolean",
+  str: "string",
+  ScalarType: "DType",
+  Layout: "string",
+  Device: "DeviceLike",
+  MemoryFormat: "string",
+  Generator: "Generator",
+  complex: "Scalar",
 };
 
 function typeOf(overload: Overload, argument: SchemaArgument): string {
   const { base, list, optional, optionalElements } = argument.type;
   let text = baseTypes[base] ?? "unknown";
-  if (base === "Tensor" && overload.entry.definition.numbers?.includes(argument.name)) text = "Tensor | Scalar | SymScalar";
+  if (base === "Tensor" && overload.entry.definition.numbers?.includes(argument.name))
+    text = "Tensor | Scalar | SymScalar";
   if (list !== null) {
     const element = optionalElements ? `(${text} | null)` : text.includes("|") ? `(${text})` : text;
     text = `readonly ${element}[]`;
@@ -36,13 +47,24 @@ const identifier = (name: string): string => (reserved.has(name) ? `${name}_` : 
 function returnType(overload: Overload): string {
   const { returns } = overload.schema;
   const one = (r: (typeof returns)[number]): string => {
-    const base = r.type.base === "Tensor" ? "Tensor" : r.type.base === "bool" ? "boolean" : r.type.base === "ScalarType" ? "DType" : r.type.base === "Scalar" ? "Scalar" : "number";
+    const base =
+      r.type.base === "Tensor"
+        ? "Tensor"
+        : r.type.base === "bool"
+          ? "boolean"
+          : r.type.base === "ScalarType"
+            ? "DType"
+            : r.type.base === "Scalar"
+              ? "Scalar"
+              : "number";
     return r.type.list === null ? base : `${base}[]`;
   };
   if (returns.length === 0) return "void";
   if (returns.length === 1) return one(returns[0]);
   const tuple = `[${returns.map(one).join(", ")}]`;
-  return returns[0].name === null ? tuple : `${tuple} & { ${returns.map((r) => `readonly ${r.name!}: ${one(r)}`).join("; ")} }`;
+  return returns[0].name === null
+    ? tuple
+    : `${tuple} & { ${returns.map((r) => `readonly ${r.name!}: ${one(r)}`).join("; ")} }`;
 }
 
 const isPlain = (a: SchemaArgument): boolean => !["pin_memory", "layout", "memory_format"].includes(a.name);
@@ -55,7 +77,8 @@ function signatures(overload: Overload, method: boolean, returns: string): strin
   const lastRequired = positional.reduce((n, a, i) => (a.defaultValue === undefined ? i + 1 : n), 0);
   const extras: string[] = [];
   if (overload.entry.definition.factory) extras.push("requires_grad?: boolean");
-  if (!method && overload.schema.returns.some((r) => r.type.base === "Tensor")) extras.push(overload.schema.returns.length > 1 ? "out?: readonly Tensor[]" : "out?: Tensor");
+  if (!method && overload.schema.returns.some((r) => r.type.base === "Tensor"))
+    extras.push(overload.schema.returns.length > 1 ? "out?: readonly Tensor[]" : "out?: Tensor");
   const out: string[] = [];
   const nameOf = (a: SchemaArgument): string => (a.name === "self" ? "input" : identifier(a.name));
   for (let n = lastRequired; n <= positional.length; n++) {
@@ -69,7 +92,9 @@ function signatures(overload: Overload, method: boolean, returns: string): strin
   const first = overload.schema.args.findIndex((a) => a.type.base === "int" && a.type.list === 0);
   if (first >= 0 && first <= 1 && positional.length === first + (method ? 0 : 1)) {
     const head = positional.slice(0, -1).map((a) => `${nameOf(a)}: ${typeOf(overload, a)}`);
-    out.push(`(${[...head, `...${identifier(positional[positional.length - 1].name)}: number[]`].join(", ")}): ${returns}`);
+    out.push(
+      `(${[...head, `...${identifier(positional[positional.length - 1].name)}: number[]`].join(", ")}): ${returns}`,
+    );
   }
   return out;
 }
@@ -77,8 +102,13 @@ function signatures(overload: Overload, method: boolean, returns: string): strin
 function docs(group: OpGroup, names: NameTable, method: boolean): string {
   const text = group.overloads.map((o) => o.entry.definition.doc).find(Boolean);
   const kind = names[group.name] ?? "";
-  const link = !kind ? "" : method && kind.includes("m") ? `https://docs.pytorch.org/docs/stable/generated/torch.Tensor.${group.name}.html`
-    : kind.includes("f") ? `https://docs.pytorch.org/docs/stable/generated/torch.${group.name}.html` : "";
+  const link = !kind
+    ? ""
+    : method && kind.includes("m")
+      ? `https://docs.pytorch.org/docs/stable/generated/torch.Tensor.${group.name}.html`
+      : kind.includes("f")
+        ? `https://docs.pytorch.org/docs/stable/generated/torch.${group.name}.html`
+        : "";
   const lines = [text, link && `@see ${link}`].filter(Boolean);
   return lines.length === 0 ? "" : `  /** ${lines.join(" ")} */\n`;
 }
@@ -94,7 +124,8 @@ export function emitFunctional(groups: Groups, names: NameTable): string {
 }
 
 const isMethod = (group: OpGroup, names: NameTable): boolean =>
-  (names[group.name] ?? "").includes("m") && group.overloads.some((o) => o.schema.args[0]?.type.base === "Tensor" && o.schema.args[0].type.list === null);
+  (names[group.name] ?? "").includes("m") &&
+  group.overloads.some((o) => o.schema.args[0]?.type.base === "Tensor" && o.schema.args[0].type.list === null);
 
 /** Names of in-place methods that PyTorch has and that come from the functional operator. */
 const inplaceOf = (group: OpGroup, groups: Groups, names: NameTable): string | null => {
@@ -103,7 +134,25 @@ const inplaceOf = (group: OpGroup, groups: Groups, names: NameTable): string | n
 };
 
 /** Methods that Tensor or src/api define by hand. */
-const handwritten = new Set(["item", "size", "dim", "stride", "numel", "nelement", "is_floating_point", "is_complex", "is_signed", "is_inference", "storage_offset", "requires_grad_", "retain_grad", "retains_grad", "is_leaf", "backward", "element_size"]);
+const handwritten = new Set([
+  "item",
+  "size",
+  "dim",
+  "stride",
+  "numel",
+  "nelement",
+  "is_floating_point",
+  "is_complex",
+  "is_signed",
+  "is_inference",
+  "storage_offset",
+  "requires_grad_",
+  "retain_grad",
+  "retains_grad",
+  "is_leaf",
+  "backward",
+  "element_size",
+]);
 
 /** Interface of every operator as a method of Tensor. */
 export function emitMethods(groups: Groups, names: NameTable): string {
@@ -114,7 +163,10 @@ export function emitMethods(groups: Groups, names: NameTable): string {
     const unique = new Set(forms.flatMap((o) => signatures(o, true, returnType(o))));
     text += docs(group, names, true) + [...unique].map((s) => `  ${group.name}${s};\n`).join("");
     const inplace = inplaceOf(group, groups, names);
-    if (inplace) text += [...new Set(forms.flatMap((o) => signatures(o, true, "Tensor")))].map((s) => `  ${inplace}${s};\n`).join("");
+    if (inplace)
+      text += [...new Set(forms.flatMap((o) => signatures(o, true, "Tensor")))]
+        .map((s) => `  ${inplace}${s};\n`)
+        .join("");
   }
   return `${text}}\n`;
 }
@@ -124,7 +176,8 @@ export function emitExports(groups: Groups, names: NameTable): string {
   const functions = [...groups.keys()].filter((n) => (names[n] ?? "").includes("f"));
   const methods = [...groups.values()].filter((g) => isMethod(g, names) && !handwritten.has(g.name)).map((g) => g.name);
   const inplace = [...groups.values()].map((g) => inplaceOf(g, groups, names)).filter((n) => n !== null);
-  const list = (name: string, values: readonly string[]): string => `export const ${name}: readonly string[] = ${JSON.stringify(values)};\n`;
+  const list = (name: string, values: readonly string[]): string =>
+    `export const ${name}: readonly string[] = ${JSON.stringify(values)};\n`;
   let text = `/** @file Generated by tools/codegen from the operator registry. Do not edit. */\n/* eslint-disable */\nimport { functional } from "../functional.js";\n\n`;
   text += list("methodNames", methods) + list("inplaceNames", inplace) + "\n";
   for (const name of functions) text += `const ${name}_ = functional.${name};\n`;

@@ -23,8 +23,11 @@ for (const [name, text] of Object.entries(files)) {
   }
   if (before === text) continue;
   stale++;
-  if (process.argv.includes("--check")) console.error(`codegen: src/api/generated/${name} is stale, run npm run codegen`);
+  if (process.argv.includes("--check"))
+    console.error(`codegen: src/api/generated/${name} is stale, run npm run codegen`);
   else writeFileSync(path, text);
 }
 if (process.argv.includes("--check") && stale > 0) process.exit(1);
-console.log(`codegen: ${operators.size} operators, ${stale} of ${Object.keys(files).length} files ${process.argv.includes("--check") ? "stale" : "written"}`);
+console.log(
+  `codegen: ${operators.size} operators, ${stale} of ${Object.keys(files).length} files ${process.argv.includes("--check") ? "stale" : "written"}`,
+);
