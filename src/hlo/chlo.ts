@@ -20,7 +20,7 @@ export interface RaggedDotOptions {
   readonly outDtype?: DType;
 }
 
-const unary = (name: string, kinds = FLOAT): ElementwiseDef => defineElementwise(name, kinds, "function", "chlo");
+const unary = (name: string, kinds = FLOAT): ElementwiseDef => defineElementwise(name, kinds, "arrow", "chlo");
 const ACOS = unary("acos", FLOAT_OR_COMPLEX);
 const ACOSH = unary("acosh", FLOAT_OR_COMPLEX);
 const ASIN = unary("asin", FLOAT_OR_COMPLEX);

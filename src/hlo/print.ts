@@ -116,6 +116,8 @@ export class Printer {
         return `${def.name} ${nameList(operands)}${attributes} : ${mlirType(op.results[0])}`;
       case "function":
         return `${def.name} ${nameList(operands)}${attributes} : ${signature(op)}`;
+      case "arrow":
+        return `${def.name} ${nameList(operands)}${attributes} : ${typeList(operands)} -> ${mlirType(op.results[0])}`;
       case "generic": {
         const properties = attributes === "" ? "" : ` <{${attributes}}>`;
         const regions = op.regions === null ? "" : ` (${op.regions.map((r) => this.region(r, indent)).join(", ")})`;

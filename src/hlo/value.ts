@@ -36,6 +36,8 @@ export type OpForm =
   | "same"
   /** `op %a, %b<attributes> : (A, B) -> R`. */
   | "function"
+  /** `op %a, %b<attributes> : A, B -> R`. */
+  | "arrow"
   /** `"op"(%a, %b) <{attributes}> ({regions}) : (A, B) -> R`. */
   | "generic";
 
