@@ -1,6 +1,7 @@
 /** @file Calls an operator by its group: binds the arguments, then runs, views, writes in place or into `out`. */
 import { is_grad_enabled, no_grad } from "../autograd/index.js";
 import { callInplace, callOperator, callView } from "../dispatch/index.js";
+import { scalarTypeName } from "../ops/helpers.js";
 import type { OpGroup, Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { can_cast, TorchError } from "../schema/index.js";
@@ -45,7 +46,7 @@ export function invokeInplace(group: OpGroup, args: readonly unknown[]): Tensor 
   if (definition.view) return replaceView(self, result);
   if (!can_cast(result.dtype, self.dtype))
     throw new TorchError(
-      `result type ${result.dtype.name} can't be cast to the desired output type ${self.dtype.name}`,
+      `result type ${scalarTypeName(result.dtype)} can't be cast to the desired output type ${scalarTypeName(self.dtype)}`,
     );
   return self.copy_(result);
 }
@@ -89,7 +90,7 @@ function writeOut(name: string, target: Tensor, result: Tensor): void {
     );
   if (!can_cast(result.dtype, target.dtype))
     throw new TorchError(
-      `result type ${result.dtype.name} can't be cast to the desired output type ${target.dtype.name}`,
+      `result type ${scalarTypeName(result.dtype)} can't be cast to the desired output type ${scalarTypeName(target.dtype)}`,
     );
   if (target.shape.join() !== result.shape.join()) {
     const value = result.to(target.dtype).contiguous();

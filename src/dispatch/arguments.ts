@@ -16,13 +16,22 @@ export function flatTensors(args: readonly unknown[]): Tensor[] {
  * The arguments with their tensors replaced, in order, by `to`. (`from` documents what they were.)
  * `scalar`, if given, replaces the numbers that are inputs of a program, which must be marked as SymScalar.
  */
-export function mapTensors(args: readonly unknown[], _from: readonly Tensor[] | null, to: readonly Tensor[], scalar?: (s: Scalar | SymScalar) => SymScalar): unknown[] {
+export function mapTensors(
+  args: readonly unknown[],
+  _from: readonly Tensor[] | null,
+  to: readonly Tensor[],
+  scalar?: (s: Scalar | SymScalar) => SymScalar,
+): unknown[] {
   let at = 0;
   const one = (a: unknown): unknown => {
     if (a instanceof Tensor || a instanceof Hole) return to[at++];
     return scalar && a instanceof SymScalar && isScalar(a) ? scalar(a) : a;
   };
-  return args.map((a) => (Array.isArray(a) && (a as unknown[]).some((e) => e instanceof Tensor || e instanceof Hole || e instanceof SymScalar) ? (a as unknown[]).map(one) : one(a)));
+  return args.map((a) =>
+    Array.isArray(a) && (a as unknown[]).some((e) => e instanceof Tensor || e instanceof Hole || e instanceof SymScalar)
+      ? (a as unknown[]).map(one)
+      : one(a),
+  );
 }
 
 /** Stands for a tensor in arguments that are kept without their tensors. */
@@ -31,4 +40,6 @@ const hole = new Hole();
 
 /** The arguments with a hole for each tensor, so that they can be kept without keeping the tensors. */
 export const withoutTensors = (args: readonly unknown[]): unknown[] =>
-  args.map((a) => (a instanceof Tensor ? hole : Array.isArray(a) ? (a as unknown[]).map((e) => (e instanceof Tensor ? hole : e)) : a));
+  args.map((a) =>
+    a instanceof Tensor ? hole : Array.isArray(a) ? (a as unknown[]).map((e) => (e instanceof Tensor ? hole : e)) : a,
+  );

@@ -1,7 +1,25 @@
 /** @file Backends: the PJRT client and device behind each torch device, made when first used. */
 import { cpuPluginPathSync, libtpuPath } from "../assets/index.js";
-import { compilePresets, Plugin, uploadRaw, type BufferHandle, type Client, type ClientHandle, type CompileOptions, type ExecutableHandle, type LoadedExecutable } from "../pjrt/index.js";
-import { Complex, scalarDtype, toNumber, TorchError, type DType, type Scalar, type ScalarKind } from "../schema/index.js";
+import {
+  compilePresets,
+  Plugin,
+  uploadRaw,
+  type BufferHandle,
+  type Client,
+  type ClientHandle,
+  type CompileOptions,
+  type ExecutableHandle,
+  type LoadedExecutable,
+} from "../pjrt/index.js";
+import {
+  Complex,
+  scalarDtype,
+  toNumber,
+  TorchError,
+  type DType,
+  type Scalar,
+  type ScalarKind,
+} from "../schema/index.js";
 import type { Device, DeviceType } from "../tensor/index.js";
 import { hasTpuHardware } from "./hardware.js";
 
@@ -16,7 +34,8 @@ const clients = new Map<DeviceType, ClientInfo>();
 export function virtualDeviceCount(): number {
   const text = process.env.TORCH_TPU_VIRTUAL_DEVICES ?? "1";
   const n = Number(text);
-  if (!Number.isInteger(n) || n < 1) throw new TorchError(`TORCH_TPU_VIRTUAL_DEVICES: expected a positive integer, got '${text}'`);
+  if (!Number.isInteger(n) || n < 1)
+    throw new TorchError(`TORCH_TPU_VIRTUAL_DEVICES: expected a positive integer, got '${text}'`);
   return n;
 }
 
@@ -24,14 +43,20 @@ let announced = false;
 function announceVirtual(devices: number): void {
   if (announced || process.env.TORCH_TPU_QUIET === "1") return;
   announced = true;
-  process.stderr.write(`torch-tpu: no TPU here, device "tpu" is a virtual TPU: ${devices} device${devices === 1 ? "" : "s"} of XLA's CPU plugin\n`);
+  process.stderr.write(
+    `torch-tpu: no TPU here, device "tpu" is a virtual TPU: ${devices} device${devices === 1 ? "" : "s"} of XLA's CPU plugin\n`,
+  );
 }
 
 function openClient(type: DeviceType): ClientInfo {
-  if (type === "cpu") return { client: Plugin.load(cpuPluginPathSync()).createClient({ devices: 1 }), isVirtual: false };
+  if (type === "cpu")
+    return { client: Plugin.load(cpuPluginPathSync()).createClient({ devices: 1 }), isVirtual: false };
   if (type === "plugin") {
     const path = process.env.TORCH_TPU_DEVICE_PLUGIN;
-    if (!path) throw new TorchError('device "plugin": expected the path of a PJRT plugin in TORCH_TPU_DEVICE_PLUGIN, got nothing');
+    if (!path)
+      throw new TorchError(
+        'device "plugin": expected the path of a PJRT plugin in TORCH_TPU_DEVICE_PLUGIN, got nothing',
+      );
     return { client: Plugin.load(path).createClient({}), isVirtual: false };
   }
   const libtpu = hasTpuHardware() ? libtpuPath() : null;
@@ -54,7 +79,12 @@ export class Backend {
   readonly client: Client;
   readonly handle: ClientHandle;
   readonly isVirtual: boolean;
-  private readonly scalars: Record<ScalarKind, Map<unknown, BufferHandle>> = { bool: new Map(), int: new Map(), float: new Map(), complex: new Map() };
+  private readonly scalars: Record<ScalarKind, Map<unknown, BufferHandle>> = {
+    bool: new Map(),
+    int: new Map(),
+    float: new Map(),
+    complex: new Map(),
+  };
 
   constructor(readonly device: Device) {
     const { client, isVirtual } = clientOf(device.type);
@@ -62,7 +92,10 @@ export class Backend {
     this.handle = client.handle;
     this.isVirtual = isVirtual;
     const count = client.addressableDevices.length;
-    if (device.index >= count) throw new TorchError(`device(): expected an index below ${count}, the number of ${device.type} devices, got ${device.toString()}`);
+    if (device.index >= count)
+      throw new TorchError(
+        `device(): expected an index below ${count}, the number of ${device.type} devices, got ${device.toString()}`,
+      );
   }
 
   /** A new buffer with these bytes. */
@@ -89,7 +122,10 @@ export class Backend {
 
   compileOptions(effort: "fast" | "full"): CompileOptions {
     const isCpu = this.client.platformName === "cpu";
-    return { ...(isCpu ? compilePresets[effort] : {}), deviceAssignment: [[this.client.addressableDevices[this.device.index].id]] };
+    return {
+      ...(isCpu ? compilePresets[effort] : {}),
+      deviceAssignment: [[this.client.addressableDevices[this.device.index].id]],
+    };
   }
 }
 

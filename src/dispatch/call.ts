@@ -43,7 +43,8 @@ export function callOperator(overload: Overload, given: unknown[]): Tensor | Ten
     return site.isList ? [out] : out;
   }
   const outs: Tensor[] = [];
-  for (let i = 0; i < site.outSpecs.length; i++) outs.push(new Tensor(new Storage(result[i], site.outSpecs[i].aval, device), site.outSpecs[i]));
+  for (let i = 0; i < site.outSpecs.length; i++)
+    outs.push(new Tensor(new Storage(result[i], site.outSpecs[i].aval, device), site.outSpecs[i]));
   if (site.writes.length > 0) storeWrites(site, result, outs.length);
   if (node) attach(overload, node, outs);
   else if (record) recordCall(overload, given, site, device, rngState, outs);
@@ -51,7 +52,12 @@ export function callOperator(overload: Overload, given: unknown[]): Tensor | Ten
 }
 
 /** Fills the argument list with the tensors and numbers that walk() found. Returns the generator's state, if any. */
-function pushArguments(overload: Overload, given: readonly unknown[], site: CallSite, device: Device): BufferHandle | null {
+function pushArguments(
+  overload: Overload,
+  given: readonly unknown[],
+  site: CallSite,
+  device: Device,
+): BufferHandle | null {
   const backend = backendOf(device);
   args.length = 0;
   for (let i = 0; i < flat.length; i++) {
@@ -81,7 +87,8 @@ function donationKey(): string {
   let key = "";
   for (const t of flat) {
     const s = t.storageRef;
-    const alone = !s.shared && s.aval.nbytes >= donationThreshold && flat.filter((o) => o.storageRef === s).length === 1;
+    const alone =
+      !s.shared && s.aval.nbytes >= donationThreshold && flat.filter((o) => o.storageRef === s).length === 1;
     key += alone ? "d" : "-";
   }
   return key;
@@ -119,22 +126,42 @@ function needsGrad(): boolean {
 }
 
 /** A call on the meta device: types and shapes, no values. */
-function metaCall(overload: Overload, given: readonly unknown[], site: CallSite, device: Device, record: boolean): Tensor | Tensor[] {
+function metaCall(
+  overload: Overload,
+  given: readonly unknown[],
+  site: CallSite,
+  device: Device,
+  record: boolean,
+): Tensor | Tensor[] {
   const outs = site.outSpecs.map((s) => new Tensor(new Storage(null, s.aval, device), s));
   if (record) recordCall(overload, given, site, device, null, outs);
   return site.isList ? outs : outs[0];
 }
 
 /** Notes the gradient of a call that walk() has just seen. */
-function recordCall(overload: Overload, given: readonly unknown[], site: CallSite, device: Device, rngState: BufferHandle | null, outs: readonly Tensor[]): void {
+function recordCall(
+  overload: Overload,
+  given: readonly unknown[],
+  site: CallSite,
+  device: Device,
+  rngState: BufferHandle | null,
+  outs: readonly Tensor[],
+): void {
   const node = makeNode(overload, given, site, device, rngState);
   if (node) attach(overload, node, outs);
 }
 
 /** The node for the call that walk() has just seen, or null when none of its results can carry a gradient. */
-function makeNode(overload: Overload, given: readonly unknown[], site: CallSite, device: Device, rngState: BufferHandle | null): OpNode | null {
+function makeNode(
+  overload: Overload,
+  given: readonly unknown[],
+  site: CallSite,
+  device: Device,
+  rngState: BufferHandle | null,
+): OpNode | null {
   const { nonDifferentiableOutputs } = overload.entry.definition;
-  if (site.outSpecs.every((s, i) => !s.aval.dtype.is_differentiable || nonDifferentiableOutputs?.includes(i))) return null;
+  if (site.outSpecs.every((s, i) => !s.aval.dtype.is_differentiable || nonDifferentiableOutputs?.includes(i)))
+    return null;
   const tensors = flat.slice();
   const numbers = scalars.slice();
   let key: string | number = 0;
@@ -151,7 +178,18 @@ function makeNode(overload: Overload, given: readonly unknown[], site: CallSite,
     plan = makePlan(overload, symbols, tensors, needs, site.outAvals, site.isList, device);
     site.plans.set(key, plan);
   }
-  return new OpNode(overload, plan, withoutTensors(given), tensors, site.outAvals, site.isList, numbers, rngState, device, edgesOf(tensors, needs));
+  return new OpNode(
+    overload,
+    plan,
+    withoutTensors(given),
+    tensors,
+    site.outAvals,
+    site.isList,
+    numbers,
+    rngState,
+    device,
+    edgesOf(tensors, needs),
+  );
 }
 
 /** Makes results those of a node. */
@@ -181,7 +219,12 @@ export function tracedCall(trace: Trace, overload: Overload, given: unknown[]): 
   const isList = returnsList(overload);
   if (record) {
     const leaf = walk(overload, given, cacheRoot(overload, traceSlot), true);
-    const site = (leaf.value ??= new CallSite(outs.map((o) => rootSpec(o.spec.aval)), isList, [], null));
+    const site = (leaf.value ??= new CallSite(
+      outs.map((o) => rootSpec(o.spec.aval)),
+      isList,
+      [],
+      null,
+    ));
     recordCall(overload, given, site, trace.device, null, outs);
   }
   return isList ? outs : outs[0];
@@ -189,17 +232,28 @@ export function tracedCall(trace: Trace, overload: Overload, given: unknown[]): 
 
 function inline(overload: Overload, given: readonly unknown[]): Tensor[] {
   const { definition } = overload.entry;
-  if (!definition.decompose) throw new TorchNotImplementedError(`operator '${overload.qualified}' has no lowering and no decomposition: ${overload.schema.text}`);
+  if (!definition.decompose)
+    throw new TorchNotImplementedError(
+      `operator '${overload.qualified}' has no lowering and no decomposition: ${overload.schema.text}`,
+    );
   using _ = new ModeGuard(false, false);
   const result = definition.decompose(torchFunctions(), overload.named(given));
   return Array.isArray(result) ? (result as Tensor[]) : [result as Tensor];
 }
 
 function appendLowering(trace: Trace, overload: Overload, given: readonly unknown[]): Tensor[] {
-  const toRef = (a: unknown): NodeArg => (a instanceof Tensor ? trace.ref(a) : Array.isArray(a) ? (a as unknown[]).map(toRef) : a);
+  const toRef = (a: unknown): NodeArg =>
+    a instanceof Tensor ? trace.ref(a) : Array.isArray(a) ? (a as unknown[]).map(toRef) : a;
   const nodeArgs = given.map(toRef);
   const avals = inferAvals(overload, nodeArgs);
-  const values = trace.append(overload.name, overload, nodeArgs, avals, (context, node) => emitOperator(overload, context, node.args, node.rngIndex), overload.entry.definition.random);
+  const values = trace.append(
+    overload.name,
+    overload,
+    nodeArgs,
+    avals,
+    (context, node) => emitOperator(overload, context, node.args, node.rngIndex),
+    overload.entry.definition.random,
+  );
   const tensors = values.map((v) => trace.tensorOf(v));
   const written = mutatedTensors(overload, given);
   const count = tensors.length - written.length;

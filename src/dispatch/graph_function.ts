@@ -24,12 +24,14 @@ export function pushTensor(args: BufferHandle[], t: Tensor, backend: Backend): v
 }
 
 export function missingBuffer(t: Tensor): Error {
-  if (t.storageRef.traced !== null) return new Error("A tensor made while tracing a function was used outside of it: expected a tensor with a value");
+  if (t.storageRef.traced !== null)
+    return new Error("A tensor made while tracing a function was used outside of it: expected a tensor with a value");
   return new Error("expected a tensor with storage, got one whose storage was freed by dispose()");
 }
 
 /** A new tensor that owns the buffer. */
-export const tensorOf = (handle: BufferHandle, spec: ViewSpec, device: Device): Tensor => new Tensor(new Storage(handle, spec.base, device), spec);
+export const tensorOf = (handle: BufferHandle, spec: ViewSpec, device: Device): Tensor =>
+  new Tensor(new Storage(handle, spec.base, device), spec);
 
 export class GraphFunction {
   private readonly programs: Trie<Program>[] = [];
@@ -66,18 +68,32 @@ export class GraphFunction {
   }
 
   /** Runs on these inputs; null stands for an input that no output reads. */
-  call(inputs: readonly (Tensor | null)[], scalars: readonly (Scalar | SymScalar)[], rngState: BufferHandle | null, device: Device): (Tensor | null)[] {
+  call(
+    inputs: readonly (Tensor | null)[],
+    scalars: readonly (Scalar | SymScalar)[],
+    rngState: BufferHandle | null,
+    device: Device,
+  ): (Tensor | null)[] {
     const handles = this.computed.length === 0 ? [] : this.execute(inputs, scalars, rngState, device);
     return this.slots.map((slot) => {
       if (slot === null) return null;
       if (typeof slot === "number") return tensorOf(handles[slot], this.computedSpecs[slot], device);
       const from = inputs[slot.input]!;
       const spec = slot.steps.reduce((s, step) => s.then(step), from.spec);
-      return new Tensor(from.storageRef, spec, slot.offsets.length === 0 ? from.offsets : [...from.offsets, ...slot.offsets]);
+      return new Tensor(
+        from.storageRef,
+        spec,
+        slot.offsets.length === 0 ? from.offsets : [...from.offsets, ...slot.offsets],
+      );
     });
   }
 
-  private execute(inputs: readonly (Tensor | null)[], scalars: readonly (Scalar | SymScalar)[], rngState: BufferHandle | null, device: Device): BufferHandle[] {
+  private execute(
+    inputs: readonly (Tensor | null)[],
+    scalars: readonly (Scalar | SymScalar)[],
+    rngState: BufferHandle | null,
+    device: Device,
+  ): BufferHandle[] {
     const backend = backendOf(device);
     const args: BufferHandle[] = [];
     let leaf = (this.programs[device.id] ??= new Trie<Program>());
@@ -95,7 +111,13 @@ export class GraphFunction {
 
   private compile(inputs: readonly (Tensor | null)[], backend: Backend): Program {
     const order = [...this.used];
-    return compileProgram(this.withInputs(order, order.map((i) => inputs[i]!.spec)), backend);
+    return compileProgram(
+      this.withInputs(
+        order,
+        order.map((i) => inputs[i]!.spec),
+      ),
+      backend,
+    );
   }
 
   private withInputs(order: readonly number[], specs: readonly ViewSpec[]): Parameters<typeof compileProgram>[0] {

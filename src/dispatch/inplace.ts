@@ -12,10 +12,15 @@ import { applySteps, chainOf, viewBackward, ViewNode } from "./view.js";
 /** Throws where autograd forbids to change `t` in place. */
 export function checkInplace(t: Tensor): void {
   if (!is_grad_enabled()) return;
-  if (t.requires_grad && t.is_leaf) throw new TorchError("a leaf Variable that requires grad is being used in an in-place operation.");
+  if (t.requires_grad && t.is_leaf)
+    throw new TorchError("a leaf Variable that requires grad is being used in an in-place operation.");
   const base = t.meta?.base;
-  if (base && base.requires_grad && base.is_leaf) throw new TorchError("a view of a leaf Variable that requires grad is being used in an in-place operation.");
-  if (t.inference) throw new TorchError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor before doing inplace update.");
+  if (base && base.requires_grad && base.is_leaf)
+    throw new TorchError("a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  if (t.inference)
+    throw new TorchError(
+      "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor before doing inplace update.",
+    );
   if (t.meta?.viewCreation === "multi_output" && t.requires_grad) {
     throw new TorchError(
       `Output ${t.outputNr} of ${t.grad_fn?.name ?? "a view function"} is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one.`,
@@ -26,7 +31,8 @@ export function checkInplace(t: Tensor): void {
 /** Runs an operator and writes the result over its first argument. Returns that argument. */
 export function callInplace(overload: Overload, given: unknown[]): Tensor {
   const target = given[0];
-  if (!(target instanceof Tensor)) throw new TorchError(`${overload.name}_(): expected a Tensor as the first argument, got ${typeof target}`);
+  if (!(target instanceof Tensor))
+    throw new TorchError(`${overload.name}_(): expected a Tensor as the first argument, got ${typeof target}`);
   checkInplace(target);
   const trace = currentTrace();
   if (trace === null) {
@@ -46,7 +52,11 @@ export function callInplace(overload: Overload, given: unknown[]): Tensor {
 
 /** Gradient of a base that was written through a view: the view's part goes to `written`, the rest to what was before. */
 class CopySlices extends Node {
-  constructor(private readonly view: Tensor, before: { node: Node; nr: number } | null, written: Node) {
+  constructor(
+    private readonly view: Tensor,
+    before: { node: Node; nr: number } | null,
+    written: Node,
+  ) {
     super("CopySlices", [before?.node ?? null, written], [before?.nr ?? 0, 0], 1);
   }
   apply([grad]: Grad[]): Grad[] {

@@ -37,10 +37,11 @@ function unifyDevices(args: unknown[]): Device {
   const main = tensors.find((t) => t.ndim > 0 || t.device.type !== "cpu") ?? tensors[0];
   const stray = tensors.find((t) => t.device !== main.device && !(t.ndim === 0 && t.device.type === "cpu"));
   if (stray) {
-    throw new TorchError(`Expected all tensors to be on the same device, but found at least two devices, ${main.device.toString()} and ${stray.device.toString()}!`);
+    throw new TorchError(
+      `Expected all tensors to be on the same device, but found at least two devices, ${main.device.toString()} and ${stray.device.toString()}!`,
+    );
   }
   const move = (a: unknown): unknown => (a instanceof Tensor && a.device !== main.device ? a.to(main.device) : a);
   args.forEach((a, i) => (args[i] = Array.isArray(a) ? (a as unknown[]).map(move) : move(a)));
   return main.device;
 }
-

@@ -54,7 +54,11 @@ function parameters(spec: ProgramSpec): ParamSpec[] {
   const params: ParamSpec[] = [];
   spec.specs.forEach((s, i) => {
     const write = spec.writes.findIndex((w) => w.input === i && w.donate);
-    params.push({ dtype: s.base.dtype, shape: s.base.shape, ...(write >= 0 ? { aliasOutput: spec.outputs.length + write } : {}) });
+    params.push({
+      dtype: s.base.dtype,
+      shape: s.base.shape,
+      ...(write >= 0 ? { aliasOutput: spec.outputs.length + write } : {}),
+    });
     for (let k = 0; k < s.numOffsets; k++) params.push({ dtype: int64, shape: [] });
   });
   for (const kind of spec.graph.scalars) params.push({ dtype: scalarDtype(kind), shape: [] });
@@ -129,7 +133,9 @@ export function lowerProgram(spec: ProgramSpec): string {
   const results = [...spec.outputs, ...spec.writes.map((w) => w.value)];
   for (const node of reachable(graph, results).nodes) emitter.set(node, node.emit(emitter, node));
   const outputs = spec.outputs.map((ref) => emitter.value(ref));
-  const written = spec.writes.map((w) => specs[w.input].write(h, bases[w.input], emitter.value(w.value), offsets[w.input]));
+  const written = spec.writes.map((w) =>
+    specs[w.input].write(h, bases[w.input], emitter.value(w.value), offsets[w.input]),
+  );
   h.return([...outputs, ...written]);
   return module.toString();
 }
@@ -140,7 +146,11 @@ export function compileProgram(spec: ProgramSpec, backend: Backend, effort: "fas
   const loaded = backend.compile(text, effort);
   compileCount++;
   debugProgram(spec.name, text);
-  return new Program(loaded, [...spec.outputs.map((r) => r.spec.aval), ...spec.writes.map((w) => specs(spec, w))], spec.graph);
+  return new Program(
+    loaded,
+    [...spec.outputs.map((r) => r.spec.aval), ...spec.writes.map((w) => specs(spec, w))],
+    spec.graph,
+  );
 }
 
 const specs = (spec: ProgramSpec, w: GraphWrite): Aval => spec.specs[w.input].base;

@@ -23,7 +23,15 @@ export interface GradPlan {
 }
 
 /** Cotangents of `flat` tensor arguments by an entry's formula, or through its decomposition. */
-function formula(overload: Overload, args: readonly unknown[], flat: readonly Tensor[], needs: readonly number[], outs: readonly Tensor[] | null, dys: readonly Grad[], isList: boolean): Grad[] {
+function formula(
+  overload: Overload,
+  args: readonly unknown[],
+  flat: readonly Tensor[],
+  needs: readonly number[],
+  outs: readonly Tensor[] | null,
+  dys: readonly Grad[],
+  isList: boolean,
+): Grad[] {
   const { definition } = overload.entry;
   if (typeof definition.grad !== "function") return throughDecomposition(overload, definition, args, flat, needs, dys);
   const t = torchFunctions();
@@ -51,25 +59,56 @@ function fit(grad: Grad, like: Tensor): Grad {
   const t = torchFunctions();
   let g = grad;
   if (g.is_complex() && !like.is_complex()) g = t.real(g);
-  if (g.shape.length !== like.shape.length || g.shape.some((n, i) => n !== like.shape[i])) g = t.sum_to_size(g, like.shape);
+  if (g.shape.length !== like.shape.length || g.shape.some((n, i) => n !== like.shape[i]))
+    g = t.sum_to_size(g, like.shape);
   return g.dtype === like.dtype ? g : t._to_copy(g, { dtype: like.dtype });
 }
 
-function throughDecomposition(overload: Overload, definition: AnyDefinition, args: readonly unknown[], flat: readonly Tensor[], needs: readonly number[], dys: readonly Grad[]): Grad[] {
+function throughDecomposition(
+  overload: Overload,
+  definition: AnyDefinition,
+  args: readonly unknown[],
+  flat: readonly Tensor[],
+  needs: readonly number[],
+  dys: readonly Grad[],
+): Grad[] {
   const t = torchFunctions();
   using _ = new ModeGuard(true, false);
-  const fresh = flat.map((x, i) => (needs.includes(i) ? (x.requires_grad ? t.alias(x) : new Tensor(x.storageRef, x.spec, x.offsets).requires_grad_()) : x));
+  const fresh = flat.map((x, i) =>
+    needs.includes(i)
+      ? x.requires_grad
+        ? t.alias(x)
+        : new Tensor(x.storageRef, x.spec, x.offsets).requires_grad_()
+      : x,
+  );
   const replaced = mapTensors(args, flat, fresh);
   const result = definition.decompose!(t, overload.named(replaced));
   const outs = Array.isArray(result) ? (result as Tensor[]) : [result as Tensor];
   const used = outs.map((o, i) => [o, dys[i]] as const).filter(([o, dy]) => dy && o.requires_grad);
   if (used.length === 0) return needs.map(() => null);
   const createGraph = flat.some((x) => x.requires_grad);
-  return gradOf(used.map(([o]) => o), needs.map((i) => fresh[i]), { grad_outputs: used.map(([, dy]) => dy!), allow_unused: true, create_graph: createGraph, retain_graph: createGraph });
+  return gradOf(
+    used.map(([o]) => o),
+    needs.map((i) => fresh[i]),
+    {
+      grad_outputs: used.map(([, dy]) => dy!),
+      allow_unused: true,
+      create_graph: createGraph,
+      retain_graph: createGraph,
+    },
+  );
 }
 
 /** Traces the gradient once to learn what it reads; throws when the operator has none. */
-export function makePlan(overload: Overload, args: readonly unknown[], flat: readonly Tensor[], needs: readonly number[], outAvals: readonly Aval[], isList: boolean, device: Device): GradPlan {
+export function makePlan(
+  overload: Overload,
+  args: readonly unknown[],
+  flat: readonly Tensor[],
+  needs: readonly number[],
+  outAvals: readonly Aval[],
+  isList: boolean,
+  device: Device,
+): GradPlan {
   const { definition } = overload.entry;
   if (typeof definition.grad !== "function" && !definition.decompose) {
     throw new TorchNotImplementedError(`derivative for ${overload.qualified} is not implemented`);
@@ -79,7 +118,9 @@ export function makePlan(overload: Overload, args: readonly unknown[], flat: rea
   const touched = [...fn.touched].sort((a, b) => a - b);
   return {
     savedInputs: touched.filter((i) => i < flat.length),
-    savedOutputs: touched.filter((i) => i >= flat.length && i < flat.length + outAvals.length).map((i) => i - flat.length),
+    savedOutputs: touched
+      .filter((i) => i >= flat.length && i < flat.length + outAvals.length)
+      .map((i) => i - flat.length),
     needs,
     args: withoutTensors(args),
     byMask: new Map([[everything.map(Number).join(""), fn]]),
@@ -87,7 +128,16 @@ export function makePlan(overload: Overload, args: readonly unknown[], flat: rea
 }
 
 /** Inputs of the graph: the flat tensor arguments, the results, the cotangents. */
-function traceGradient(overload: Overload, args: readonly unknown[], flat: readonly Tensor[], needs: readonly number[], outAvals: readonly Aval[], defined: readonly boolean[], isList: boolean, device: Device): GraphFunction {
+function traceGradient(
+  overload: Overload,
+  args: readonly unknown[],
+  flat: readonly Tensor[],
+  needs: readonly number[],
+  outAvals: readonly Aval[],
+  defined: readonly boolean[],
+  isList: boolean,
+  device: Device,
+): GraphFunction {
   const trace = new Trace(device);
   return withTrace(trace, () => {
     using _ = new ModeGuard(false, false);
@@ -120,7 +170,12 @@ export class OpNode extends Node {
     private readonly device: Device,
     edges: readonly ({ node: Node; nr: number } | null)[],
   ) {
-    super(`${titleCase(overload.name)}Backward0`, edges.map((e) => e?.node ?? null), edges.map((e) => e?.nr ?? 0), outAvals.length);
+    super(
+      `${titleCase(overload.name)}Backward0`,
+      edges.map((e) => e?.node ?? null),
+      edges.map((e) => e?.nr ?? 0),
+      outAvals.length,
+    );
     this.flatCount = flat.length;
     this.saved = new Array<Tensor | null>(flat.length + outAvals.length).fill(null);
     this.storages = new Array<Storage | null>(this.saved.length).fill(null);
@@ -174,7 +229,8 @@ export class OpNode extends Node {
   }
 
   private applyFormula(saved: readonly (Tensor | null)[], dys: readonly Grad[]): Grad[] {
-    const stand = (at: number, a: Aval): Tensor => saved[at] ?? torchFunctions().empty(a.shape, { dtype: a.dtype, device: this.device });
+    const stand = (at: number, a: Aval): Tensor =>
+      saved[at] ?? torchFunctions().empty(a.shape, { dtype: a.dtype, device: this.device });
     const flat = this.flatAvals.map((a, i) => stand(i, a));
     const outs = this.outAvals.map((a, i) => stand(this.flatCount + i, a));
     return formula(this.overload, mapTensors(this.args!, null, flat), flat, this.plan.needs, outs, dys, this.isList);
@@ -186,7 +242,16 @@ export class OpNode extends Node {
     let fn = this.plan.byMask.get(key);
     if (!fn) {
       const flat = this.flatAvals.map((a, i) => saved[i] ?? blankTensor(a, this.device));
-      fn = traceGradient(this.overload, mapTensors(this.plan.args, null, flat), flat, this.plan.needs, this.outAvals, defined, this.isList, this.device);
+      fn = traceGradient(
+        this.overload,
+        mapTensors(this.plan.args, null, flat),
+        flat,
+        this.plan.needs,
+        this.outAvals,
+        defined,
+        this.isList,
+        this.device,
+      );
       this.plan.byMask.set(key, fn);
     }
     return fn.call([...saved, ...dys], this.scalars, this.rngState, this.device);

@@ -1,5 +1,6 @@
 /** @file CallSite: what is known of one operator on one kind of arguments, and how it becomes a program. */
 import { ModeGuard } from "../autograd/index.js";
+import { scalarTypeName } from "../ops/helpers.js";
 import type { Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec, type ViewSpec } from "../ops/view_spec.js";
@@ -51,16 +52,25 @@ export const returnsList = (overload: Overload): boolean => {
 export function fitForWrite(target: Tensor, result: Tensor): Tensor {
   const t = torchFunctions();
   if (!can_cast(result.dtype, target.dtype)) {
-    throw new TorchError(`result type ${result.dtype.name} can't be cast to the desired output type ${target.dtype.name}`);
+    throw new TorchError(
+      `result type ${scalarTypeName(result.dtype)} can't be cast to the desired output type ${scalarTypeName(target.dtype)}`,
+    );
   }
   if (result.shape.join() !== target.shape.join()) {
-    throw new TorchError(`output with shape ${sizeText(target.shape)} doesn't match the broadcast shape ${sizeText(result.shape)}`);
+    throw new TorchError(
+      `output with shape ${sizeText(target.shape)} doesn't match the broadcast shape ${sizeText(result.shape)}`,
+    );
   }
   return result.dtype === target.dtype ? result : t._to_copy(result, { dtype: target.dtype });
 }
 
 /** Traces and compiles the call that walk() has just seen. `target`: the first argument, which the result overwrites. */
-export function makeSite(overload: Overload, given: readonly unknown[], device: Device, target: Tensor | null): CallSite {
+export function makeSite(
+  overload: Overload,
+  given: readonly unknown[],
+  device: Device,
+  target: Tensor | null,
+): CallSite {
   const tensors = [...flat];
   const numbers = [...scalars];
   const trace = new Trace(device);
@@ -68,7 +78,11 @@ export function makeSite(overload: Overload, given: readonly unknown[], device: 
     using _ = new ModeGuard(false, false);
     const inputs = tensors.map((t) => trace.input(t.spec.aval));
     const before = inputs.map((t) => t.storageRef.traced);
-    const traced = mapTensors(symbolic(overload, given, (s) => trace.scalarInput(s)), tensors, inputs);
+    const traced = mapTensors(
+      symbolic(overload, given, (s) => trace.scalarInput(s)),
+      tensors,
+      inputs,
+    );
     const result = rethrow(overload.name, () => tracedCall(trace, overload, traced));
     if (target !== null) trace.write(inputs[0], fitForWrite(inputs[0], result as Tensor));
     return { outs: Array.isArray(result) ? result : [result], inputs, before };
@@ -86,7 +100,17 @@ export function makeSite(overload: Overload, given: readonly unknown[], device: 
   });
   const outSpecs = outs.map((o) => rootSpec(o.spec.aval));
   const outputs = target === null ? outs.map((o) => trace.ref(o)) : [];
-  const program = device.type === "meta" ? null
-    : compileProgram({ name: overload.name, graph: trace.graph, outputs, writes, specs: tensors.map((t) => t.spec) }, backendOf(device));
-  return new CallSite(outSpecs, returnsList(overload), writes.map((w) => w.input), program);
+  const program =
+    device.type === "meta"
+      ? null
+      : compileProgram(
+          { name: overload.name, graph: trace.graph, outputs, writes, specs: tensors.map((t) => t.spec) },
+          backendOf(device),
+        );
+  return new CallSite(
+    outSpecs,
+    returnsList(overload),
+    writes.map((w) => w.input),
+    program,
+  );
 }

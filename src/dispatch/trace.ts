@@ -3,7 +3,18 @@ import { Module, type Builder, type Value } from "../hlo/index.js";
 import { ArgKind, type Overload } from "../ops/registry.js";
 import { ScalarValue } from "../ops/scalar_value.js";
 import { rootSpec } from "../ops/view_spec.js";
-import { aval, int64, isScalar, scalarDtype, scalarKind, SymScalar, TorchError, uint64, type Aval, type Scalar } from "../schema/index.js";
+import {
+  aval,
+  int64,
+  isScalar,
+  scalarDtype,
+  scalarKind,
+  SymScalar,
+  TorchError,
+  uint64,
+  type Aval,
+  type Scalar,
+} from "../schema/index.js";
 import { Storage, Tensor, type Device } from "../tensor/index.js";
 import { Graph, GraphNode, GraphValue, Ref, type EmitContext, type NodeArg } from "./graph.js";
 
@@ -43,12 +54,23 @@ export class Trace {
   private valueOf(storage: Storage): GraphValue {
     const { traced } = storage;
     if (traced !== null && traced.trace === this) return traced as GraphValue;
-    if (traced !== null) throw new TorchError("A tensor made while tracing a function was used outside of it: expected a tensor of this trace");
-    if (!this.capture) throw new TorchError("tracing: expected only the operator's own arguments, got a tensor from outside");
+    if (traced !== null)
+      throw new TorchError(
+        "A tensor made while tracing a function was used outside of it: expected a tensor of this trace",
+      );
+    if (!this.capture)
+      throw new TorchError("tracing: expected only the operator's own arguments, got a tensor from outside");
     return this.capture(storage);
   }
 
-  append(name: string, overload: Overload | null, args: readonly NodeArg[], avals: readonly Aval[], emit: GraphNode["emit"], random = false): GraphValue[] {
+  append(
+    name: string,
+    overload: Overload | null,
+    args: readonly NodeArg[],
+    avals: readonly Aval[],
+    emit: GraphNode["emit"],
+    random = false,
+  ): GraphValue[] {
     const node = new GraphNode(name, overload, args, emit, random ? this.graph.rngCount++ : -1);
     node.outputs = avals.map((a, i) => new GraphValue(a, this, node, i));
     this.graph.nodes.push(node);
@@ -63,7 +85,12 @@ export class Trace {
     if (spec.isRoot && value.spec.isRoot) storage.traced = this.ref(value).value;
     else {
       const emit = (context: EmitContext, { args }: GraphNode): Value[] => [
-        spec.write(context.h, context.value(args[0] as Ref), context.value(args[1] as Ref), offsetValues(context.h, offsets)),
+        spec.write(
+          context.h,
+          context.value(args[0] as Ref),
+          context.value(args[1] as Ref),
+          offsetValues(context.h, offsets),
+        ),
       ];
       [storage.traced] = this.append("write", null, [base, this.ref(value)], [storage.aval], emit);
     }
@@ -86,23 +113,30 @@ export function withTrace<R>(trace: Trace | null, fn: () => R): R {
   }
 }
 
-export const offsetValues = (h: Builder, offsets: readonly number[]): Value[] => offsets.map((n) => ScalarValue.literal(h, n).as(int64));
+export const offsetValues = (h: Builder, offsets: readonly number[]): Value[] =>
+  offsets.map((n) => ScalarValue.literal(h, n).as(int64));
 
 /** Calls an operator's lowering with the arguments resolved to values. */
-export function emitOperator(overload: Overload, context: EmitContext, args: readonly NodeArg[], rngIndex: number): Value[] {
+export function emitOperator(
+  overload: Overload,
+  context: EmitContext,
+  args: readonly NodeArg[],
+  rngIndex: number,
+): Value[] {
   const { h } = context;
   const { lower } = overload.entry.definition;
   const scalar = (x: unknown): ScalarValue =>
     x instanceof SymScalar ? new ScalarValue(h, x.kind, null, context.scalar(x)) : ScalarValue.literal(h, x as Scalar);
-  const one = (x: unknown, kind: ArgKind): unknown => {
+  const one = (x: unknown, kind: ArgKind, isNumber: boolean): unknown => {
     if (x === null || x === undefined) return null;
+    if (kind === ArgKind.Static && isNumber) return scalar(x);
     switch (kind) {
       case ArgKind.Tensor:
       case ArgKind.OptionalTensor:
         return isScalar(x) ? scalar(x).wrapped() : context.value(x as Ref);
       case ArgKind.TensorList:
       case ArgKind.OptionalTensorList:
-        return (x as readonly unknown[]).map((e) => one(e, ArgKind.OptionalTensor));
+        return (x as readonly unknown[]).map((e) => one(e, ArgKind.OptionalTensor, false));
       case ArgKind.Scalar:
         return scalar(x);
       case ArgKind.ScalarList:
@@ -111,10 +145,15 @@ export function emitOperator(overload: Overload, context: EmitContext, args: rea
         return x;
     }
   };
-  const named = overload.named(args.map((a, i) => one(a, overload.kinds[i])));
+  const named = overload.named(args.map((a, i) => one(a, overload.kinds[i], overload.schema.args[i].type.base === "Scalar")));
   overload.entry.firstSchema.args.forEach((a, i) => {
     // what the overload lacks has the default of the entry's first schema
-    if (overload.fromFirst[i] < 0 && a.type.base === "Scalar" && named[a.name] !== null && !(named[a.name] instanceof ScalarValue)) {
+    if (
+      overload.fromFirst[i] < 0 &&
+      a.type.base === "Scalar" &&
+      named[a.name] !== null &&
+      !(named[a.name] instanceof ScalarValue)
+    ) {
       if (!overload.entry.definition.statics?.includes(a.name)) named[a.name] = scalar(named[a.name]);
     }
   });

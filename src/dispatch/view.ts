@@ -28,13 +28,18 @@ export function viewBackward(dy: Tensor, chain: readonly PlacedStep[], input: Av
   for (const { step } of chain) avals.push(step.apply(avals[avals.length - 1]));
   const t = torchFunctions();
   let grad = dy;
-  for (let i = chain.length - 1; i >= 0; i--) grad = t._view_backward(grad, chain[i].step, avals[i], chain[i].offset ?? 0);
+  for (let i = chain.length - 1; i >= 0; i--)
+    grad = t._view_backward(grad, chain[i].step, avals[i], chain[i].offset ?? 0);
   return grad;
 }
 
 export class ViewNode extends Node {
   private readonly input: Aval;
-  constructor(of: Tensor, private readonly chain: readonly PlacedStep[], name: string) {
+  constructor(
+    of: Tensor,
+    private readonly chain: readonly PlacedStep[],
+    name: string,
+  ) {
     const edge = gradientEdge(of);
     super(`${name}Backward0`, [edge?.node ?? null], [edge?.nr ?? 0], 1);
     this.input = of.spec.aval;
@@ -69,7 +74,8 @@ const titleCase = (name: string): string => name.replace(/(^|_)([a-z0-9])/g, (_,
 /** Calls a view operator. */
 export function callView(overload: Overload, given: readonly unknown[]): Tensor {
   const self = given[0];
-  if (!(self instanceof Tensor)) throw new TorchError(`${overload.name}(): expected a Tensor as the first argument, got ${typeof self}`);
+  if (!(self instanceof Tensor))
+    throw new TorchError(`${overload.name}(): expected a Tensor as the first argument, got ${typeof self}`);
   const named = overload.named(given);
   named.self = new LazyViewInput(self);
   const steps = overload.entry.definition.view!(named);
@@ -79,7 +85,9 @@ export function callView(overload: Overload, given: readonly unknown[]): Tensor 
 /** A view of `self` through `steps`, recorded. */
 export function viewOf(self: Tensor, steps: readonly PlacedStep[], name: string): Tensor {
   const fromBase = steps[0]?.fromBase === true;
-  const out = fromBase ? applySteps(new Tensor(self.storageRef, rootSpec(self.spec.base)), steps) : applySteps(self, steps);
+  const out = fromBase
+    ? applySteps(new Tensor(self.storageRef, rootSpec(self.spec.base)), steps)
+    : applySteps(self, steps);
   if (is_grad_enabled() && self.dtype.is_differentiable) track(self, out, steps, name, fromBase);
   if (self.inference) out.inference = true;
   return out;
@@ -89,7 +97,8 @@ function track(self: Tensor, out: Tensor, steps: readonly PlacedStep[], name: st
   const base = self.meta?.base ?? null;
   const from = fromBase ? (base ?? self) : self;
   if (fromBase && !from.spec.isRoot) {
-    if (self.requires_grad) throw new TorchError(`${name}(): expected a tensor whose base covers its storage, got a view made by detach()`);
+    if (self.requires_grad)
+      throw new TorchError(`${name}(): expected a tensor whose base covers its storage, got a view made by detach()`);
     return;
   }
   if (from.requires_grad) {

@@ -62,15 +62,20 @@ function scalarKey(a: unknown, overload: Overload, i: number): unknown {
 }
 
 /** The arguments with a symbol for each number that walk() found to enter at run time. */
-export function symbolic(overload: Overload, args: readonly unknown[], make: (s: Scalar | SymScalar) => SymScalar): unknown[] {
+export function symbolic(
+  overload: Overload,
+  args: readonly unknown[],
+  make: (s: Scalar | SymScalar) => SymScalar,
+): unknown[] {
   return args.map((a, i) => {
     const kind = overload.kinds[i];
     const one = (e: unknown): unknown => {
       if (!isScalar(e)) return e;
-      const enters = kind <= ArgKind.OptionalTensorList || ((kind === ArgKind.Scalar || kind === ArgKind.ScalarList) && !isDefault(e, overload.schema.args[i]));
+      const enters =
+        kind <= ArgKind.OptionalTensorList ||
+        ((kind === ArgKind.Scalar || kind === ArgKind.ScalarList) && !isDefault(e, overload.schema.args[i]));
       return enters ? make(e) : e;
     };
     return Array.isArray(a) && kind !== ArgKind.Static ? (a as unknown[]).map(one) : one(a);
   });
 }
-
