@@ -8,7 +8,15 @@
 
 export { AssetError, type AssetErrorKind } from "./error.js";
 export { cpuPluginPath, ensureAsset, ensurePjrtHeader, isOffline } from "./ensure.js";
-export { assetFolder, cacheRoot, findAsset, libtpuPath, pluginPathOverride } from "./find.js";
+export {
+  assetFolder,
+  type AssetManifest,
+  cacheRoot,
+  findAsset,
+  libtpuPath,
+  pluginPathOverride,
+  readManifest,
+} from "./find.js";
 export { formatBytes } from "./progress.js";
 export { cpuPluginPathSync, ensureAssetSync } from "./sync.js";
 export { type AssetName, type AssetSpec, assetSpec, assetTable } from "./table.js";

@@ -1,6 +1,15 @@
 /** @file `torch-tpu assets`: what can be fetched, and what is here. */
 
-import { assetFolder, type AssetSpec, assetTable, findAsset, formatBytes, verifyAsset } from "../assets/index.js";
+import { existsSync } from "node:fs";
+import {
+  assetFolder,
+  type AssetSpec,
+  assetTable,
+  findAsset,
+  formatBytes,
+  readManifest,
+  verifyAsset,
+} from "../assets/index.js";
 import { formatTable } from "./table.js";
 
 interface Row {
@@ -24,18 +33,23 @@ export async function assets(options: { json: boolean; verify: boolean }): Promi
 }
 
 async function describe(spec: AssetSpec, verify: boolean): Promise<Row> {
-  const found = findAsset(spec.name);
-  const whole = found !== null && (!verify || (await verifyAsset(spec.name)));
+  const folder = assetFolder(spec);
+  const files = readManifest(folder)?.files;
   return {
     name: spec.name,
     package: spec.package,
     version: spec.version,
     licence: spec.licence,
-    size: found === null ? spec.size : spec.unpackedSize,
-    state: found === null ? "not here" : whole ? "here" : "damaged",
-    path: found ?? assetFolder(spec),
+    size: files ? files.reduce((sum, file) => sum + file.size, 0) : spec.size,
+    state: await stateOf(spec, verify),
+    path: findAsset(spec.name) ?? folder,
     purpose: spec.purpose,
   };
+}
+
+async function stateOf(spec: AssetSpec, verify: boolean): Promise<Row["state"]> {
+  if (findAsset(spec.name) === null) return existsSync(assetFolder(spec)) ? "damaged" : "not here";
+  return !verify || (await verifyAsset(spec.name)) ? "here" : "damaged";
 }
 
 function printRows(rows: readonly Row[]): string {
@@ -48,7 +62,7 @@ function printRows(rows: readonly Row[]): string {
       formatBytes(row.size),
       row.state,
       row.licence,
-      row.state === "not here" ? `(npx torch-tpu setup ${row.name})` : row.path,
+      row.state === "here" ? row.path : `(npx torch-tpu setup ${row.name})`,
     ]),
   ]);
   const purposes = formatTable(rows.map((row) => [`  ${row.name}`, row.purpose]));

