@@ -11,12 +11,11 @@ const file = (path) => fileURLToPath(new URL(path, import.meta.url));
 const notice = (line) => console.error(`torch-tpu: ${line}`);
 
 const BUILD = file("../native/build.mjs");
-const LATER =
-  'Then run "npm rebuild torch-tpu" (in a clone: "npm install"). "npx torch-tpu doctor" says what is missing.';
+const LATER = 'Then run "npx torch-tpu setup". "npx torch-tpu doctor" says what is missing.';
 
 function buildAddon() {
-  // A clone before its `prepare` script: TypeScript is not compiled yet, and `prepare` comes back here once it is.
-  if (!existsSync(file("../dist/src/assets/index.js"))) return;
+  // In a clone, npm runs `install` before `prepare`, which compiles TypeScript and then comes back here.
+  if (process.env.npm_lifecycle_event === "install" && existsSync(file("../tools/ensure_built.mjs"))) return;
   if (process.platform !== "linux" || process.arch !== "x64") {
     notice(`expected linux-x64, got ${process.platform}-${process.arch}: the native addon is not built.`);
     notice("The plugins that torch-tpu fetches are for Linux on x64. To try your own plugin on this machine:");

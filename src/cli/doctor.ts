@@ -53,7 +53,7 @@ function guarded(name: string, check: () => Check): Check {
   }
 }
 
-const REBUILD = 'Run "npm rebuild torch-tpu" (in a clone: "npm install") and read what it prints.';
+const REBUILD = 'Run "npx torch-tpu setup": it builds the addon, or says what is in the way.';
 
 function checkAddon(): Check {
   const step = probe(["addon"])[0];

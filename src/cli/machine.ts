@@ -20,7 +20,7 @@ export function checkPlatform(): Check {
     return fail(
       "platform",
       `expected linux-x64, got ${machine}`,
-      "The pinned plugins are for Linux on x64. On another system: build native/ there (npm rebuild torch-tpu) and set " +
+      "The pinned plugins are for Linux on x64. On another system: build the addon there (node native/build.mjs) and set " +
         "TORCH_TPU_PLUGIN_PATH to a PJRT plugin made for it, or use a Linux container.",
     );
   }
@@ -53,8 +53,7 @@ export function checkCompiler(addonLoads: boolean): Check {
   return fail(
     "compiler",
     detail,
-    "Install one (Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++), then npm rebuild torch-tpu " +
-      "(in a clone: npm install).",
+    "Install one (Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++), then run npx torch-tpu setup.",
   );
 }
 

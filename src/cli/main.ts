@@ -37,11 +37,11 @@ function commands(exit: (code: number) => void): Command {
     .exitOverride();
   program
     .command("setup")
-    .description("fetch what programs need, through your own pip")
+    .description("fetch what programs need, through your own pip, and build the native addon if it is missing")
     .addArgument(new Argument("[what...]", "what to fetch; nothing means cpu").choices(SETUP_CHOICES))
     .action(async (what: string[]) => {
       const { setup } = await import("./setup.js");
-      await setup(what);
+      exit(await setup(what));
     });
   program
     .command("doctor")
