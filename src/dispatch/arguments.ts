@@ -1,5 +1,5 @@
 /** @file The tensors among an operator's arguments. */
-import { SymScalar, isScalar, type Scalar } from "../schema/index.js";
+import { SymScalar, type Scalar } from "../schema/index.js";
 import { Tensor } from "../tensor/index.js";
 
 /** Every tensor in argument order, those in lists included. */
@@ -13,19 +13,18 @@ export function flatTensors(args: readonly unknown[]): Tensor[] {
 }
 
 /**
- * The arguments with their tensors replaced, in order, by `to`. (`from` documents what they were.)
+ * The arguments with their tensors (or holes for them) replaced, in order, by `to`.
  * `scalar`, if given, replaces the numbers that are inputs of a program, which must be marked as SymScalar.
  */
 export function mapTensors(
   args: readonly unknown[],
-  _from: readonly Tensor[] | null,
   to: readonly Tensor[],
-  scalar?: (s: Scalar | SymScalar) => SymScalar,
+  scalar?: (s: Scalar | SymScalar) => Scalar | SymScalar,
 ): unknown[] {
   let at = 0;
   const one = (a: unknown): unknown => {
     if (a instanceof Tensor || a instanceof Hole) return to[at++];
-    return scalar && a instanceof SymScalar && isScalar(a) ? scalar(a) : a;
+    return scalar && a instanceof SymScalar ? scalar(a) : a;
   };
   return args.map((a) =>
     Array.isArray(a) && (a as unknown[]).some((e) => e instanceof Tensor || e instanceof Hole || e instanceof SymScalar)

@@ -4,17 +4,17 @@ import { type Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec } from "../ops/view_spec.js";
 import { executeRaw, type BufferHandle } from "../pjrt/index.js";
-import { scalarKind, SymScalar, TorchNotImplementedError, uint64 } from "../schema/index.js";
+import { scalarKind, SymScalar, TorchNotImplementedError, uint64, type Scalar } from "../schema/index.js";
 import { defaultGenerator, Generator, Storage, Tensor, type Device } from "../tensor/index.js";
-import { flatTensors, withoutTensors } from "./arguments.js";
+import { flatTensors } from "./arguments.js";
 import { backendOf, type Backend } from "./backend.js";
 import { missingBuffer } from "./graph_function.js";
 import type { NodeArg } from "./graph.js";
 import { deviceFor } from "./placement.js";
-import { edgesOf, isDifferentiable, makePlan, OpNode } from "./record.js";
+import { isDifferentiable, makePlan, OpNode, type GradPlan } from "./record.js";
 import { cacheRoot, CallSite, makeSite, returnsList, traceSlot } from "./site.js";
 import { currentTrace, emitOperator, inferAvals, type Trace } from "./trace.js";
-import { flat, scalars, symbolic, walk } from "./walk.js";
+import { flat, restoreWalk, scalars, symbolic, walk } from "./walk.js";
 
 const args: BufferHandle[] = [];
 
@@ -160,36 +160,29 @@ function makeNode(
   rngState: BufferHandle | null,
 ): OpNode | null {
   const { nonDifferentiableOutputs } = overload.entry.definition;
-  if (site.outSpecs.every((s, i) => !s.aval.dtype.is_differentiable || nonDifferentiableOutputs?.includes(i)))
+  if (!site.carriesGradient(nonDifferentiableOutputs))
     return null;
-  const tensors = flat.slice();
-  const numbers = scalars.slice();
   let key: string | number = 0;
-  const needs: number[] = [];
-  for (let i = 0; i < tensors.length; i++) {
-    if (!tensors[i].requires_grad || !tensors[i].dtype.is_differentiable) continue;
-    needs.push(i);
-    key = i < 30 && typeof key === "number" ? key | (1 << i) : `${key},${i}`;
+  for (let i = 0; i < flat.length; i++) {
+    if (flat[i].requires_grad && flat[i].spec.aval.dtype.is_differentiable) key = i < 30 && typeof key === "number" ? key | (1 << i) : `${key},${i}`;
   }
-  let plan = site.plans.get(key);
-  if (!plan) {
-    let n = 0;
-    const symbols = symbolic(overload, given, (s) => new SymScalar(scalarKind(s), n++));
-    plan = makePlan(overload, symbols, tensors, needs, site.outAvals, site.isList, device);
-    site.plans.set(key, plan);
-  }
-  return new OpNode(
-    overload,
-    plan,
-    withoutTensors(given),
-    tensors,
-    site.outAvals,
-    site.isList,
-    numbers,
-    rngState,
-    device,
-    edgesOf(tensors, needs),
-  );
+  const plan = site.plans.get(key) ?? planFor(overload, given, site, device, key);
+  return new OpNode(plan, flat, scalars.length === 0 ? noScalars : scalars.slice(), rngState, device);
+}
+
+const noScalars: readonly Scalar[] = [];
+
+/** Traces the gradient of the call that walk() has just seen. */
+function planFor(overload: Overload, given: readonly unknown[], site: CallSite, device: Device, key: string | number): GradPlan {
+  const tensors = [...flat];
+  const numbers = [...scalars];
+  const needs = tensors.flatMap((t, i) => (t.requires_grad && t.dtype.is_differentiable ? [i] : []));
+  let n = 0;
+  const symbols = symbolic(overload, given, (s) => new SymScalar(scalarKind(s), n++));
+  const plan = makePlan(overload, symbols, tensors, needs, site.outAvals, site.isList, device);
+  site.plans.set(key, plan);
+  restoreWalk(tensors, numbers);
+  return plan;
 }
 
 /** Makes results those of a node. */

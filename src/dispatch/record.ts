@@ -1,5 +1,5 @@
 /** @file Recording: the nodes of operators, and the graphs of their gradients. */
-import { grad as gradOf, gradientEdge, ModeGuard, Node, type Grad } from "../autograd/index.js";
+import { accumulatorOf, grad as gradOf, ModeGuard, Node, type Grad } from "../autograd/index.js";
 import { notDifferentiable, type AnyDefinition, type Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import type { BufferHandle } from "../pjrt/index.js";
@@ -10,14 +10,21 @@ import { GraphFunction } from "./graph_function.js";
 import type { Ref } from "./graph.js";
 import { currentTrace, Trace, withTrace } from "./trace.js";
 
-/** The gradient of one call, for one choice of arguments that need it. */
+/** The gradient of one kind of call, for one choice of arguments that need it. */
 export interface GradPlan {
+  readonly overload: Overload;
+  /** `AddBackward0`. */
+  readonly name: string;
   /** Which of the flat tensor arguments, then results, are saved. */
   readonly savedInputs: readonly number[];
   readonly savedOutputs: readonly number[];
+  /** Which of the flat tensor arguments get a cotangent. */
   readonly needs: readonly number[];
   /** The arguments with holes for tensors and symbols for the numbers that are inputs. */
   readonly args: readonly unknown[];
+  readonly flatAvals: readonly Aval[];
+  readonly outAvals: readonly Aval[];
+  readonly isList: boolean;
   /** Backward graphs, by which results have a cotangent. */
   readonly byMask: Map<string, GraphFunction>;
 }
@@ -81,7 +88,7 @@ function throughDecomposition(
         : new Tensor(x.storageRef, x.spec, x.offsets).requires_grad_()
       : x,
   );
-  const replaced = mapTensors(args, flat, fresh);
+  const replaced = mapTensors(args, fresh);
   const result = definition.decompose!(t, overload.named(replaced));
   const outs = Array.isArray(result) ? (result as Tensor[]) : [result as Tensor];
   const used = outs.map((o, i) => [o, dys[i]] as const).filter(([o, dy]) => dy && o.requires_grad);
@@ -117,15 +124,20 @@ export function makePlan(
   const fn = traceGradient(overload, args, flat, needs, outAvals, everything, isList, device);
   const touched = [...fn.touched].sort((a, b) => a - b);
   return {
+    overload,
+    name: `${titleCase(overload.name)}Backward0`,
     savedInputs: touched.filter((i) => i < flat.length),
-    savedOutputs: touched
-      .filter((i) => i >= flat.length && i < flat.length + outAvals.length)
-      .map((i) => i - flat.length),
+    savedOutputs: touched.filter((i) => i >= flat.length && i < flat.length + outAvals.length).map((i) => i - flat.length),
     needs,
     args: withoutTensors(args),
-    byMask: new Map([[everything.map(Number).join(""), fn]]),
+    flatAvals: flat.map((x) => x.spec.aval),
+    outAvals,
+    isList,
+    byMask: new Map([[maskOf(everything), fn]]),
   };
 }
+
+const maskOf = (defined: readonly boolean[]): string => defined.map(Number).join("");
 
 /** Inputs of the graph: the flat tensor arguments, the results, the cotangents. */
 function traceGradient(
@@ -144,7 +156,7 @@ function traceGradient(
     const inputs = flat.map((x) => trace.input(x.spec.aval));
     const outs = outAvals.map((a) => trace.input(a));
     const dys = outAvals.map((a, i) => (defined[i] ? trace.input(a) : (trace.input(a), null)));
-    const traced = mapTensors(args, flat, inputs, (s) => trace.scalarInput(s));
+    const traced = mapTensors(args, inputs, (s) => trace.scalarInput(s));
     const grads = formula(overload, traced, inputs, needs, outs, dys, isList);
     const refs = grads.map((g): Ref | null => (g === null ? null : trace.ref(g)));
     return new GraphFunction(`${overload.name}_backward`, trace.graph, refs);
@@ -153,53 +165,55 @@ function traceGradient(
 
 const titleCase = (name: string): string => name.replace(/(^|_)([a-z0-9])/g, (_, _u, c: string) => c.toUpperCase());
 
+const nothing: readonly never[] = Object.freeze([]);
+
 /** The node of one operator call. */
 export class OpNode extends Node {
-  private saved: (Tensor | null)[] | null;
-  private readonly storages: (Storage | null)[];
+  /** Inputs, then results, where the gradient reads them; with the storage and its version at that time. */
+  private saved: readonly (Tensor | null)[] | null;
+  private storages: readonly (Storage | null)[];
   private readonly versions: number[];
+
   constructor(
-    private readonly overload: Overload,
     private readonly plan: GradPlan,
-    private args: readonly unknown[] | null,
     flat: readonly Tensor[],
-    private readonly outAvals: readonly Aval[],
-    private readonly isList: boolean,
     private readonly scalars: readonly (Scalar | SymScalar)[],
     private readonly rngState: BufferHandle | null,
     private readonly device: Device,
-    edges: readonly ({ node: Node; nr: number } | null)[],
   ) {
-    super(
-      `${titleCase(overload.name)}Backward0`,
-      edges.map((e) => e?.node ?? null),
-      edges.map((e) => e?.nr ?? 0),
-      outAvals.length,
-    );
-    this.flatCount = flat.length;
-    this.saved = new Array<Tensor | null>(flat.length + outAvals.length).fill(null);
-    this.storages = new Array<Storage | null>(this.saved.length).fill(null);
-    this.versions = new Array<number>(this.saved.length).fill(0);
-    this.flatAvals = flat.map((x) => x.spec.aval);
-    for (const i of plan.savedInputs) this.save(i, flat[i]);
+    const { needs } = plan;
+    const nodes = new Array<Node>(needs.length);
+    const nrs = new Array<number>(needs.length);
+    for (let k = 0; k < needs.length; k++) {
+      const t = flat[needs[k]];
+      nodes[k] = t.grad_fn ?? accumulatorOf(t);
+      nrs[k] = t.outputNr;
+    }
+    super(plan.name, nodes, nrs, plan.outAvals.length);
+    const savesAny = plan.savedInputs.length + plan.savedOutputs.length > 0;
+    const count = savesAny ? plan.flatAvals.length + plan.outAvals.length : 0;
+    this.saved = savesAny ? new Array<Tensor | null>(count).fill(null) : nothing;
+    this.storages = savesAny ? new Array<Storage | null>(count).fill(null) : nothing;
+    this.versions = savesAny ? new Array<number>(count).fill(0) : (nothing as unknown as number[]);
+    for (let k = 0; k < plan.savedInputs.length; k++) this.save(plan.savedInputs[k], flat[plan.savedInputs[k]]);
   }
-  private readonly flatCount: number;
-  private readonly flatAvals: readonly Aval[];
 
   private save(at: number, t: Tensor): void {
-    this.saved![at] = t;
-    this.storages[at] = t.storageRef;
+    (this.saved as (Tensor | null)[])[at] = t;
+    (this.storages as (Storage | null)[])[at] = t.storageRef;
     this.versions[at] = t.storageRef.version;
   }
 
   /** Keeps the results that the gradient reads. */
   saveOutputs(outs: readonly Tensor[]): void {
-    for (const i of this.plan.savedOutputs) this.save(this.flatCount + i, outs[i]);
+    const { savedOutputs, flatAvals } = this.plan;
+    for (let k = 0; k < savedOutputs.length; k++) this.save(flatAvals.length + savedOutputs[k], outs[savedOutputs[k]]);
   }
 
   override release(): void {
+    if (this.saved === nothing) return;
     this.saved = null;
-    this.args = null;
+    this.storages = nothing;
   }
 
   private unpack(): (Tensor | null)[] {
@@ -222,52 +236,31 @@ export class OpNode extends Node {
 
   apply(dys: Grad[], createGraph: boolean): Grad[] {
     const saved = this.unpack();
-    const results = createGraph || currentTrace() !== null ? this.applyFormula(saved, dys) : this.applyPlan(saved, dys);
-    const all = new Array<Grad>(this.nextNodes.length).fill(null);
-    this.plan.needs.forEach((i, k) => (all[i] = results[k]));
-    return all;
+    return createGraph || currentTrace() !== null ? this.applyFormula(saved, dys) : this.applyPlan(saved, dys);
   }
 
   private applyFormula(saved: readonly (Tensor | null)[], dys: readonly Grad[]): Grad[] {
-    const stand = (at: number, a: Aval): Tensor =>
-      saved[at] ?? torchFunctions().empty(a.shape, { dtype: a.dtype, device: this.device });
-    const flat = this.flatAvals.map((a, i) => stand(i, a));
-    const outs = this.outAvals.map((a, i) => stand(this.flatCount + i, a));
-    return formula(this.overload, mapTensors(this.args!, null, flat), flat, this.plan.needs, outs, dys, this.isList);
+    const { overload, args, flatAvals, outAvals, needs, isList } = this.plan;
+    const stand = (at: number, a: Aval): Tensor => saved[at] ?? torchFunctions().empty(a.shape, { dtype: a.dtype, device: this.device });
+    const flat = flatAvals.map((a, i) => stand(i, a));
+    const outs = outAvals.map((a, i) => stand(flatAvals.length + i, a));
+    const numbers = (s: Scalar | SymScalar): Scalar | SymScalar => this.scalars[(s as SymScalar).index];
+    return formula(overload, mapTensors(args, flat, numbers), flat, needs, outs, dys, isList);
   }
 
   private applyPlan(saved: readonly (Tensor | null)[], dys: readonly Grad[]): Grad[] {
-    const defined = this.outAvals.map((_, i) => Boolean(dys[i]));
-    const key = defined.map(Number).join("");
-    let fn = this.plan.byMask.get(key);
+    const { overload, args, flatAvals, outAvals, needs, isList, byMask } = this.plan;
+    const defined = outAvals.map((_, i) => Boolean(dys[i]));
+    const mask = maskOf(defined);
+    let fn = byMask.get(mask);
     if (!fn) {
-      const flat = this.flatAvals.map((a, i) => saved[i] ?? blankTensor(a, this.device));
-      fn = traceGradient(
-        this.overload,
-        mapTensors(this.plan.args, null, flat),
-        flat,
-        this.plan.needs,
-        this.outAvals,
-        defined,
-        this.isList,
-        this.device,
-      );
-      this.plan.byMask.set(key, fn);
+      const flat = flatAvals.map((a) => new Trace(this.device).input(a));
+      fn = traceGradient(overload, mapTensors(args, flat), flat, needs, outAvals, defined, isList, this.device);
+      byMask.set(mask, fn);
     }
-    return fn.call([...saved, ...dys], this.scalars, this.rngState, this.device);
+    const inputs = saved.length === 0 ? new Array<null>(flatAvals.length + outAvals.length).fill(null) : saved;
+    return fn.call([...inputs, ...dys], this.scalars, this.rngState, this.device);
   }
 }
-
-/** A tensor that has a type and a shape, for tracing only. */
-function blankTensor(a: Aval, device: Device): Tensor {
-  return new Trace(device).input(a);
-}
-
-/** Edges for the cotangents of the arguments. */
-export const edgesOf = (flat: readonly Tensor[], needs: readonly number[]): ({ node: Node; nr: number } | null)[] => {
-  const edges = new Array<{ node: Node; nr: number } | null>(flat.length).fill(null);
-  for (const i of needs) edges[i] = gradientEdge(flat[i]);
-  return edges;
-};
 
 export const isDifferentiable = (definition: AnyDefinition): boolean => definition.grad !== notDifferentiable;

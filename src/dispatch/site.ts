@@ -13,7 +13,7 @@ import { compileProgram, rethrow, type GraphWrite, type Program } from "./progra
 import type { GradPlan } from "./record.js";
 import { Trace, withTrace } from "./trace.js";
 import { Trie } from "./trie.js";
-import { flat, scalars, symbolic } from "./walk.js";
+import { flat, restoreWalk, scalars, symbolic } from "./walk.js";
 
 export class CallSite {
   /** Gradients, by which tensor arguments need one. */
@@ -29,6 +29,12 @@ export class CallSite {
     readonly program: Program | null,
   ) {
     this.outAvals = outSpecs.map((s) => s.aval);
+  }
+
+  /** Whether any result can have a gradient, those at the positions given left out. */
+  carriesGradient(without: readonly number[] | undefined): boolean {
+    for (let i = 0; i < this.outAvals.length; i++) if (this.outAvals[i].dtype.is_differentiable && !without?.includes(i)) return true;
+    return false;
   }
 }
 
@@ -78,19 +84,12 @@ export function makeSite(
     using _ = new ModeGuard(false, false);
     const inputs = tensors.map((t) => trace.input(t.spec.aval));
     const before = inputs.map((t) => t.storageRef.traced);
-    const traced = mapTensors(
-      symbolic(overload, given, (s) => trace.scalarInput(s)),
-      tensors,
-      inputs,
-    );
+    const traced = mapTensors(symbolic(overload, given, (s) => trace.scalarInput(s)), inputs);
     const result = rethrow(overload.name, () => tracedCall(trace, overload, traced));
     if (target !== null) trace.write(inputs[0], fitForWrite(inputs[0], result as Tensor));
     return { outs: Array.isArray(result) ? result : [result], inputs, before };
   });
-  flat.length = 0;
-  flat.push(...tensors);
-  scalars.length = 0;
-  scalars.push(...numbers);
+  restoreWalk(tensors, numbers);
   const writes: GraphWrite[] = [];
   inputs.forEach((t, input) => {
     if (t.storageRef.traced === before[input]) return;

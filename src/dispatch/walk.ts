@@ -9,6 +9,14 @@ import { staticKey, type Trie } from "./trie.js";
 export const flat: Tensor[] = [];
 export const scalars: Scalar[] = [];
 
+/** Puts back what walk() found, after other calls ran in between. */
+export function restoreWalk(tensors: readonly Tensor[], numbers: readonly Scalar[]): void {
+  flat.length = 0;
+  flat.push(...tensors);
+  scalars.length = 0;
+  scalars.push(...numbers);
+}
+
 /** Follows the facts that shape the program; collects the tensors and the numbers that enter at run time. */
 export function walk<T>(overload: Overload, args: readonly unknown[], root: Trie<T>, traced: boolean): Trie<T> {
   flat.length = 0;

@@ -9,7 +9,10 @@ import type { ScalarValue } from "./scalar_value.js";
 
 function checkSize(name: string, size: readonly number[]): void {
   const bad = size.find((n) => n < 0);
-  if (bad !== undefined) throw new TorchError(`${name}(): expected dimension sizes to be >= 0, got [${size.join(", ")}], which contains ${bad}`);
+  if (bad !== undefined)
+    throw new TorchError(
+      `${name}(): expected dimension sizes to be >= 0, got [${size.join(", ")}], which contains ${bad}`,
+    );
 }
 
 const tail = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None";
@@ -22,8 +25,15 @@ function dtypeOfFill(value: ScalarValue): DType {
   return value.kind === "complex" ? get_default_dtype().to_complex() : get_default_dtype();
 }
 
-for (const [name, value, doc] of [["zeros", 0, "Zeros."], ["ones", 1, "Ones."], ["empty", 0, "A tensor whose values are not defined; here, zeros."]] as const) {
-  const schema = name === "empty" ? `empty.memory_format(SymInt[] size, *, ${likeTail}) -> Tensor` as const : `${name}(SymInt[] size, *, ${tail}) -> Tensor` as const;
+for (const [name, value, doc] of [
+  ["zeros", 0, "Zeros."],
+  ["ones", 1, "Ones."],
+  ["empty", 0, "A tensor whose values are not defined; here, zeros."],
+] as const) {
+  const schema =
+    name === "empty"
+      ? (`empty.memory_format(SymInt[] size, *, ${likeTail}) -> Tensor` as const)
+      : (`${name}(SymInt[] size, *, ${tail}) -> Tensor` as const);
   op(schema as `x(SymInt[] size, *, ScalarType? dtype=None) -> Tensor`, {
     lower: (h, { size, dtype }) => {
       checkSize(name, size);
@@ -39,14 +49,17 @@ for (const [name, value, doc] of [["zeros", 0, "Zeros."], ["ones", 1, "Ones."], 
     factory: true,
     doc: `${doc.slice(0, -1)}, with the shape and type of another tensor.`,
   });
-  op(`new_${name}(Tensor self, SymInt[] size, *, ${tail}) -> Tensor` as `x(Tensor self, SymInt[] size, *, ScalarType? dtype=None) -> Tensor`, {
-    lower: (h, { self, size, dtype }) => {
-      checkSize(`new_${name}`, size);
-      return h.splat(value, dtype ?? self.dtype, size);
+  op(
+    `new_${name}(Tensor self, SymInt[] size, *, ${tail}) -> Tensor` as `x(Tensor self, SymInt[] size, *, ScalarType? dtype=None) -> Tensor`,
+    {
+      lower: (h, { self, size, dtype }) => {
+        checkSize(`new_${name}`, size);
+        return h.splat(value, dtype ?? self.dtype, size);
+      },
+      grad: notDifferentiable,
+      factory: true,
     },
-    grad: notDifferentiable,
-    factory: true,
-  });
+  );
 }
 
 op(`full(SymInt[] size, Scalar fill_value, *, ${tail}) -> Tensor`, {
@@ -112,7 +125,8 @@ op(
       const [a, b, s] = [start, end, step].map(numberOf);
       if (s === 0) throw new TorchError("step must be nonzero");
       if (!Number.isFinite(a) || !Number.isFinite(b)) throw new TorchError(`unsupported range: ${a} -> ${b}`);
-      if ((s > 0 && a > b) || (s < 0 && a < b)) throw new TorchError("upper bound and lower bound inconsistent with step sign");
+      if ((s > 0 && a > b) || (s < 0 && a < b))
+        throw new TorchError("upper bound and lower bound inconsistent with step sign");
       return counted(h, Math.ceil((b - a) / s), a, s, dtype ?? rangeDtype([start, end, step]));
     },
     statics: ["start", "end", "step"],
@@ -122,14 +136,20 @@ op(
   },
 );
 op(`arange(Scalar end, *, ${tail}) -> Tensor`, {
-  composite: (t, { end, dtype, device }) => t.arange(0, end, { dtype: dtype ?? (scalarKind(end) === "float" ? get_default_dtype() : dt.int64), device: device as string }),
+  composite: (t, { end, dtype, device }) =>
+    t.arange(0, end, {
+      dtype: dtype ?? (scalarKind(end) === "float" ? get_default_dtype() : dt.int64),
+      device: device as string,
+    }),
   factory: true,
 });
 
 op(`linspace(Scalar start, Scalar end, int steps, *, ${tail}) -> Tensor`, {
   lower: (h, { start, end, steps, dtype }) => {
     if (steps < 0) throw new TorchError("number of steps must be non-negative");
-    const out = dtype ?? (start.kind === "complex" || end.kind === "complex" ? get_default_dtype().to_complex() : get_default_dtype());
+    const out =
+      dtype ??
+      (start.kind === "complex" || end.kind === "complex" ? get_default_dtype().to_complex() : get_default_dtype());
     const wide = out.is_complex ? dt.complex128 : dt.float64;
     const index = h.iota(dt.float64, [steps], 0);
     const half = h.compare(index, h.splat(steps / 2, dt.float64, [steps]), "LT");
@@ -156,7 +176,10 @@ op([`eye.m(SymInt n, SymInt m, *, ${tail}) -> Tensor`], {
   factory: true,
   doc: "Ones on the diagonal.",
 });
-op(`eye(SymInt n, *, ${tail}) -> Tensor`, { composite: (t, { n, dtype, device }) => t.eye(n, n, { dtype: dtype ?? undefined, device: device as string }), factory: true });
+op(`eye(SymInt n, *, ${tail}) -> Tensor`, {
+  composite: (t, { n, dtype, device }) => t.eye(n, n, { dtype: dtype ?? undefined, device: device as string }),
+  factory: true,
+});
 
 function triangle(name: "tril" | "triu"): void {
   op(`${name}(Tensor self, SymInt diagonal=0) -> Tensor`, {

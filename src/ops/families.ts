@@ -37,7 +37,12 @@ export function unary(name: string, options: UnaryOptions): OpEntry {
 }
 
 type BinaryGrad =
-  | ((t: Torch, args: { self: Tensor; other: Tensor }, dy: Tensor, out: Tensor) => { self?: Tensor | null; other?: Tensor | null })
+  | ((
+      t: Torch,
+      args: { self: Tensor; other: Tensor },
+      dy: Tensor,
+      out: Tensor,
+    ) => { self?: Tensor | null; other?: Tensor | null })
   | typeof notDifferentiable;
 
 export interface BinaryOptions {
@@ -58,7 +63,11 @@ export function promotedPair(h: Builder, self: Value, other: Value, float = fals
 }
 
 /** An operator on pairs of elements, with broadcasting and type promotion. Either operand may be a number. */
-export function binary(name: string, options: BinaryOptions, schemas: readonly [string, ...string[]] = [`${name}.Tensor(Tensor self, Tensor other) -> Tensor`]): OpEntry {
+export function binary(
+  name: string,
+  options: BinaryOptions,
+  schemas: readonly [string, ...string[]] = [`${name}.Tensor(Tensor self, Tensor other) -> Tensor`],
+): OpEntry {
   const { accepts, lower, grad, exact, float, doc } = options;
   return op(schemas as readonly ["x(Tensor self, Tensor other) -> Tensor"], {
     lower: (h, { self, other }) => {

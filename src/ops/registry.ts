@@ -51,7 +51,14 @@ export interface OpDefinition<T extends string> {
    * Cotangents of the tensor arguments by name, from those of the results. `out` are the results.
    * An argument left out has gradient zero.
    */
-  grad?: ((t: Torch, args: ArgsOf<T, Tensor, ScalarArgument>, dy: ResultOf<T, Tensor>, out: ResultOf<T, Tensor>) => Record<string, Cotangent>) | typeof notDifferentiable;
+  grad?:
+    | ((
+        t: Torch,
+        args: ArgsOf<T, Tensor, ScalarArgument>,
+        dy: ResultOf<T, Tensor>,
+        out: ResultOf<T, Tensor>,
+      ) => Record<string, Cotangent>)
+    | typeof notDifferentiable;
   /** Numbers of these names shape the program: a new value compiles anew. Other Scalars are run-time inputs. */
   statics?: readonly string[];
   /** Draws random numbers. */
@@ -99,7 +106,8 @@ export class Overload {
     this.kinds = schema.args.map((a) => argKind(a, entry.definition));
     this.positional = schema.args.filter((a) => !a.kwargOnly).length;
     this.index = new Map(schema.args.map((a, i) => [a.name, i]));
-    this.isInplace = schema.args[0]?.type.alias === "write" && schema.args[0].type.list === null && schema.name.endsWith("_");
+    this.isInplace =
+      schema.args[0]?.type.alias === "write" && schema.args[0].type.list === null && schema.name.endsWith("_");
     this.fromFirst = entry.firstSchema.args.map((a) => this.index.get(a.name) ?? -1);
   }
   /** Arguments by name, those of the entry's first schema all present. */
@@ -127,14 +135,18 @@ function argKind(argument: SchemaArgument, definition: AnyDefinition): ArgKind {
     if (list !== null) return optionalElements ? ArgKind.OptionalTensorList : ArgKind.TensorList;
     return optional ? ArgKind.OptionalTensor : ArgKind.Tensor;
   }
-  if (base === "Scalar" && !definition.statics?.includes(argument.name)) return list === null ? ArgKind.Scalar : ArgKind.ScalarList;
+  if (base === "Scalar" && !definition.statics?.includes(argument.name))
+    return list === null ? ArgKind.Scalar : ArgKind.ScalarList;
   return base === "Device" || base === "Generator" || base === "Layout" ? ArgKind.Placement : ArgKind.Static;
 }
 
 type Loose = Record<string, unknown>;
 
 /** An entry's definition without the types that its schema gave it. */
-export interface AnyDefinition extends Omit<OpDefinition<string>, "lower" | "decompose" | "composite" | "view" | "grad"> {
+export interface AnyDefinition extends Omit<
+  OpDefinition<string>,
+  "lower" | "decompose" | "composite" | "view" | "grad"
+> {
   lower?(h: Builder, args: Loose, context: LoweringContext): Value | Value[];
   decompose?(t: Torch, args: Loose): unknown;
   composite?(t: Torch, args: Loose): unknown;
@@ -171,7 +183,10 @@ export const operators: ReadonlyMap<string, OpGroup> = groups;
  * Registers an operator. With several schemas, the first holds every argument, and the others are forms of it:
  * what they leave out takes the first one's default.
  */
-export function op<const T extends string>(schema: T | readonly [T, ...string[]], definition: OpDefinition<T>): OpEntry {
+export function op<const T extends string>(
+  schema: T | readonly [T, ...string[]],
+  definition: OpDefinition<T>,
+): OpEntry {
   const schemas = (typeof schema === "string" ? [schema] : schema).map(parseSchema);
   const entry = new OpEntry(schemas[0].name, schemas, definition as unknown as AnyDefinition);
   for (const overload of entry.overloads) {

@@ -1,6 +1,17 @@
 /** @file A number inside a lowering: a constant of the program, or one of its inputs. */
 import type { Builder, Value } from "../hlo/index.js";
-import { bool, Complex, FloatScalar, scalarDtype, scalarKind, toNumber, type DType, type PromotionOperand, type Scalar, type ScalarKind } from "../schema/index.js";
+import {
+  bool,
+  Complex,
+  FloatScalar,
+  scalarDtype,
+  scalarKind,
+  toNumber,
+  type DType,
+  type PromotionOperand,
+  type Scalar,
+  type ScalarKind,
+} from "../schema/index.js";
 
 const wrapped = new WeakMap<Value, ScalarKind>();
 

@@ -31,7 +31,8 @@ export class ViewSpec {
 
   private append(step: ViewStep): ViewSpec {
     const last = this.steps[this.steps.length - 1];
-    const isPermute = (s: ViewStep | undefined): s is ViewStep => s !== undefined && s.key.startsWith("p") && s.key !== "pairs";
+    const isPermute = (s: ViewStep | undefined): s is ViewStep =>
+      s !== undefined && s.key.startsWith("p") && s.key !== "pairs";
     const dims = (s: ViewStep): number[] => (s.key === "p" ? [] : s.key.slice(1).split(",").map(Number));
     if (isPermute(step)) {
       const order = isPermute(last) ? dims(step).map((d) => dims(last)[d]) : dims(step);

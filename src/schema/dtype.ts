@@ -4,6 +4,8 @@ export type DTypeKind = "bool" | "int" | "uint" | "float" | "complex";
 
 /** One element type. Instances are interned: compare with `===`. */
 export class DType {
+  /** Whether gradients can flow through values of this type. */
+  readonly is_differentiable: boolean;
   constructor(
     /** PyTorch's name, as in `torch.float32`. */
     readonly name: string,
@@ -16,7 +18,9 @@ export class DType {
     readonly bits: number,
     /** Position in the order in which types were declared; a small integer for tables. */
     readonly index: number,
-  ) {}
+  ) {
+    this.is_differentiable = kind === "float" || kind === "complex";
+  }
 
   /** Bytes of one element, as in PyTorch. */
   get itemsize(): number {
@@ -30,10 +34,6 @@ export class DType {
   }
   get is_signed(): boolean {
     return this.kind !== "bool" && this.kind !== "uint";
-  }
-  /** Whether gradients can flow through values of this type. */
-  get is_differentiable(): boolean {
-    return this.kind === "float" || this.kind === "complex";
   }
   /** The type of the real part: `float32` for `complex64`, itself for real types. */
   to_real(): DType {
@@ -96,7 +96,14 @@ export const float4_e2m1fn = define("float4_e2m1fn", "f4E2M1FN", 29, "float", 4)
 export const dtypes: readonly DType[] = all;
 
 const aliases: Record<string, DType> = {
-  half: float16, float: float32, double: float64, short: int16, int: int32, long: int64, cfloat: complex64, cdouble: complex128,
+  half: float16,
+  float: float32,
+  double: float64,
+  short: int16,
+  int: int32,
+  long: int64,
+  cfloat: complex64,
+  cdouble: complex128,
 };
 const byName = new Map<string, DType>([...all.map((d): [string, DType] => [d.name, d]), ...Object.entries(aliases)]);
 const byHlo = new Map(all.map((d) => [d.hlo, d]));

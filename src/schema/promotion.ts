@@ -10,18 +10,24 @@ export const get_default_dtype = (): DType => defaultDtype;
 
 /** Sets the default floating point type. Throws TypeError for other types. */
 export function set_default_dtype(dtype: DType): void {
-  if (!dtype.is_floating_point) throw new TypeError(`set_default_dtype(): only floating-point types are supported as the default type, got ${dtype.toString()}`);
+  if (!dtype.is_floating_point)
+    throw new TypeError(
+      `set_default_dtype(): only floating-point types are supported as the default type, got ${dtype.toString()}`,
+    );
   defaultDtype = dtype;
 }
 
-const category = (d: DType): number => (d.kind === "bool" ? 0 : d.kind === "int" || d.kind === "uint" ? 1 : d.kind === "float" ? 2 : 3);
+const category = (d: DType): number =>
+  d.kind === "bool" ? 0 : d.kind === "int" || d.kind === "uint" ? 1 : d.kind === "float" ? 2 : 3;
 
 function promoteIntegers(a: DType, b: DType): DType {
   if (a.kind === b.kind) return a.bits >= b.bits ? a : b;
   const [signed, unsigned] = a.kind === "int" ? [a, b] : [b, a];
   if (signed.bits > unsigned.bits) return signed;
   if (unsigned.bits >= 64) {
-    throw new TypeError(`Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ${a.name} and ${b.name}`);
+    throw new TypeError(
+      `Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ${a.name} and ${b.name}`,
+    );
   }
   return unsigned.bits === 8 ? dt.int16 : unsigned.bits === 16 ? dt.int32 : dt.int64;
 }
@@ -63,7 +69,11 @@ const join = (a: DType | null, b: DType): DType => (a === null ? b : promote_typ
 function combine(high: DType | null, low: DType | null): DType | null {
   if (high === null) return low;
   if (low === null) return high;
-  return category(low) > category(high) ? (category(low) === 3 && high.is_floating_point ? high.to_complex() : low) : high;
+  return category(low) > category(high)
+    ? category(low) === 3 && high.is_floating_point
+      ? high.to_complex()
+      : low
+    : high;
 }
 
 /** The type of the result of an arithmetic operator on these operands (`torch.result_type`). */
@@ -80,4 +90,5 @@ export function resultType(operands: readonly PromotionOperand[]): DType {
 }
 
 /** Whether a value of type `from` may be written to a tensor of type `to` (`torch.can_cast`). */
-export const can_cast = (from: DType, to: DType): boolean => category(from) <= category(to) || (category(from) === 1 && category(to) === 1);
+export const can_cast = (from: DType, to: DType): boolean =>
+  category(from) <= category(to) || (category(from) === 1 && category(to) === 1);

@@ -36,8 +36,12 @@ export class SymScalar {
 }
 
 export const isScalar = (x: unknown): x is Scalar | SymScalar =>
-  typeof x === "number" || typeof x === "bigint" || typeof x === "boolean" || x instanceof FloatScalar ||
-  x instanceof Complex || x instanceof SymScalar;
+  typeof x === "number" ||
+  typeof x === "bigint" ||
+  typeof x === "boolean" ||
+  x instanceof FloatScalar ||
+  x instanceof Complex ||
+  x instanceof SymScalar;
 
 /** Which Python type the number stands for. */
 export function scalarKind(x: Scalar | SymScalar): ScalarKind {

@@ -3,8 +3,22 @@ import { Complex, FloatScalar, type Scalar } from "./scalar.js";
 
 /** What an argument may hold, without list and optional marks. SymInt reads as int. */
 export type BaseType =
-  | "Tensor" | "Scalar" | "int" | "float" | "bool" | "str" | "ScalarType" | "Layout" | "Device" | "MemoryFormat"
-  | "Generator" | "complex" | "Dimname" | "Storage" | "Stream" | "Any";
+  | "Tensor"
+  | "Scalar"
+  | "int"
+  | "float"
+  | "bool"
+  | "str"
+  | "ScalarType"
+  | "Layout"
+  | "Device"
+  | "MemoryFormat"
+  | "Generator"
+  | "complex"
+  | "Dimname"
+  | "Storage"
+  | "Stream"
+  | "Any";
 
 export interface SchemaType {
   readonly base: BaseType;
@@ -43,9 +57,23 @@ export interface FunctionSchema {
 }
 
 const baseTypes: Record<string, BaseType> = {
-  Tensor: "Tensor", Scalar: "Scalar", int: "int", SymInt: "int", float: "float", bool: "bool", str: "str",
-  ScalarType: "ScalarType", Layout: "Layout", Device: "Device", MemoryFormat: "MemoryFormat", Generator: "Generator",
-  complex: "complex", Dimname: "Dimname", Storage: "Storage", Stream: "Stream", Any: "Any",
+  Tensor: "Tensor",
+  Scalar: "Scalar",
+  int: "int",
+  SymInt: "int",
+  float: "float",
+  bool: "bool",
+  str: "str",
+  ScalarType: "ScalarType",
+  Layout: "Layout",
+  Device: "Device",
+  MemoryFormat: "MemoryFormat",
+  Generator: "Generator",
+  complex: "complex",
+  Dimname: "Dimname",
+  Storage: "Storage",
+  Stream: "Stream",
+  Any: "Any",
 };
 
 function parseType(text: string): SchemaType {
@@ -64,13 +92,24 @@ function parseType(text: string): SchemaType {
 }
 
 /** PyTorch's own numbers for the enumerations that appear as defaults. */
-const namedDefaults: Record<string, DefaultValue> = { None: null, True: true, False: false, Mean: 1, Sum: 2, long: "int64", contiguous_format: "contiguous_format", strided: "strided" };
+const namedDefaults: Record<string, DefaultValue> = {
+  None: null,
+  True: true,
+  False: false,
+  Mean: 1,
+  Sum: 2,
+  long: "int64",
+  contiguous_format: "contiguous_format",
+  strided: "strided",
+};
 
 function parseDefault(text: string, type: SchemaType): DefaultValue {
   if (text in namedDefaults) return namedDefaults[text];
   if (text.startsWith("[")) {
     const inner = text.slice(1, -1).trim();
-    return inner === "" ? [] : inner.split(",").map((x) => (x.trim() === "True" ? true : x.trim() === "False" ? false : Number(x)));
+    return inner === ""
+      ? []
+      : inner.split(",").map((x) => (x.trim() === "True" ? true : x.trim() === "False" ? false : Number(x)));
   }
   if (/^["']/.test(text)) return text.slice(1, -1);
   const value = Number(text);
@@ -139,7 +178,13 @@ export function parseSchema(text: string): FunctionSchema {
     if (part === "*") kwargOnly = true;
     else args.push(parseArgument(part, kwargOnly));
   }
-  return { name: m[1], overload: m[2] === "default" ? "" : (m[2] ?? ""), args, returns: parseReturns(arrow[1].trim()), text };
+  return {
+    name: m[1],
+    overload: m[2] === "default" ? "" : (m[2] ?? ""),
+    args,
+    returns: parseReturns(arrow[1].trim()),
+    text,
+  };
 }
 
 function typeText(type: SchemaType): string {

@@ -11,9 +11,14 @@ export function wrapDim(dim: number, rank: number): number {
 }
 
 /** Every dimension of the list counted from the front, each at most once. `null` or an empty list: all of them. */
-export function wrapDims(dims: readonly number[] | number | null | undefined, rank: number, emptyIsAll = true): number[] {
+export function wrapDims(
+  dims: readonly number[] | number | null | undefined,
+  rank: number,
+  emptyIsAll = true,
+): number[] {
   if (typeof dims === "number") dims = [dims];
-  if (dims === null || dims === undefined || (dims.length === 0 && emptyIsAll)) return Array.from({ length: rank }, (_, i) => i);
+  if (dims === null || dims === undefined || (dims.length === 0 && emptyIsAll))
+    return Array.from({ length: rank }, (_, i) => i);
   const seen = new Set<number>();
   const out: number[] = [];
   for (const d of dims) {
@@ -35,7 +40,9 @@ export function broadcastShapes(...shapes: readonly (readonly number[])[]): numb
       const have = out[rank - i];
       if (size === 1 || size === have) continue;
       if (have !== 1) {
-        throw new TorchError(`The size of tensor a (${have}) must match the size of tensor b (${size}) at non-singleton dimension ${rank - i}`);
+        throw new TorchError(
+          `The size of tensor a (${have}) must match the size of tensor b (${size}) at non-singleton dimension ${rank - i}`,
+        );
       }
       out[rank - i] = size;
     }
@@ -50,7 +57,11 @@ export function inferSize(shape: readonly number[], numel: number): number[] {
   const unknown = shape.indexOf(-1);
   const known = shape.reduce((n, d) => (d === -1 ? n : n * d), 1);
   if (shape.some((d, i) => d < -1 || (d === -1 && i !== unknown))) {
-    throw new TorchError(shape.some((d) => d < -1) ? `invalid shape dimension ${shape.find((d) => d < -1)}` : "only one dimension can be inferred");
+    throw new TorchError(
+      shape.some((d) => d < -1)
+        ? `invalid shape dimension ${shape.find((d) => d < -1)}`
+        : "only one dimension can be inferred",
+    );
   }
   const bad = (): never => {
     throw new TorchError(`shape '[${shape.join(", ")}]' is invalid for input of size ${numel}`);
@@ -58,7 +69,9 @@ export function inferSize(shape: readonly number[], numel: number): number[] {
   if (unknown < 0) return known === numel ? [...shape] : bad();
   if (known === 0) {
     if (numel !== 0) bad();
-    throw new TorchError(`cannot reshape tensor of 0 elements into shape [${shape.join(", ")}] because the unspecified dimension size -1 can be any value and is ambiguous`);
+    throw new TorchError(
+      `cannot reshape tensor of 0 elements into shape [${shape.join(", ")}] because the unspecified dimension size -1 can be any value and is ambiguous`,
+    );
   }
   if (numel % known !== 0) bad();
   return shape.map((d) => (d === -1 ? numel / known : d));

@@ -22,7 +22,10 @@ export class Generator {
   /** The state of the next draw, as ui64[2] of key and counter, and moves on. */
   next(): BigUint64Array<ArrayBuffer> {
     // Philox counts 128-bit blocks from `counter`; 2^40 of them belong to one operator.
-    const state = new BigUint64Array([this.seed ^ (BigInt(this.device.index) * 0x9e3779b97f4a7c15n & 0xffffffffffffffffn), BigInt.asUintN(64, this.counter << 40n)]);
+    const state = new BigUint64Array([
+      this.seed ^ ((BigInt(this.device.index) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn),
+      BigInt.asUintN(64, this.counter << 40n),
+    ]);
     this.counter++;
     return state;
   }

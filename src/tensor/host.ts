@@ -35,7 +35,8 @@ function decodeNarrow(bits: number, f: NarrowFloat): number {
   const fraction = bits & ((1 << f.mantissa) - 1);
   const top = (1 << f.exponent) - 1;
   if (f.variant === "ieee" && exponent === top) return fraction === 0 ? sign * Infinity : NaN;
-  if (f.variant === "fn" && f.exponent + f.mantissa === 7 && exponent === top && fraction === (1 << f.mantissa) - 1) return NaN;
+  if (f.variant === "fn" && f.exponent + f.mantissa === 7 && exponent === top && fraction === (1 << f.mantissa) - 1)
+    return NaN;
   if (f.variant === "fnuz" && sign < 0 && exponent === 0 && fraction === 0) return NaN;
   if (exponent === 0) return sign * fraction * 2 ** (1 - f.bias - f.mantissa);
   return sign * (1 + fraction / (1 << f.mantissa)) * 2 ** (exponent - f.bias);
@@ -59,7 +60,14 @@ function encodeNarrow(value: number, name: string, f: NarrowFloat): number {
   const table = decodeTable(name, f);
   const half = f.variant === "scale" ? table.length : 1 << width;
   const negative = f.variant !== "scale" && (value < 0 || Object.is(value, -0)) ? 1 : 0;
-  const nan = f.variant === "fnuz" ? 1 << width : f.variant === "fn" && width === 7 ? 0x7f : f.variant === "scale" ? 0xff : (((1 << f.exponent) - 1) << f.mantissa) | (f.mantissa ? 1 << (f.mantissa - 1) : 0);
+  const nan =
+    f.variant === "fnuz"
+      ? 1 << width
+      : f.variant === "fn" && width === 7
+        ? 0x7f
+        : f.variant === "scale"
+          ? 0xff
+          : (((1 << f.exponent) - 1) << f.mantissa) | (f.mantissa ? 1 << (f.mantissa - 1) : 0);
   if (Number.isNaN(value)) return nan;
   const magnitude = Math.abs(value);
   let low = 0;
@@ -70,7 +78,13 @@ function encodeNarrow(value: number, name: string, f: NarrowFloat): number {
     const step = table[largest] - table[largest - 1];
     const overflow = magnitude >= table[largest] + step / 2;
     if (!overflow) return (negative << width) | largest;
-    return f.variant === "ieee" ? (negative << width) | (((1 << f.exponent) - 1) << f.mantissa) : f.variant === "fn" && width !== 7 ? (negative << width) | largest : nan === 0x7f ? (negative << 7) | 0x7f : nan;
+    return f.variant === "ieee"
+      ? (negative << width) | (((1 << f.exponent) - 1) << f.mantissa)
+      : f.variant === "fn" && width !== 7
+        ? (negative << width) | largest
+        : nan === 0x7f
+          ? (negative << 7) | 0x7f
+          : nan;
   }
   while (high - low > 1) {
     const mid = (low + high) >> 1;
@@ -103,10 +117,25 @@ function decodeBfloat16(bits: number): number {
 type View = { readonly length: number; [i: number]: number | bigint };
 
 /** The typed array that PyTorch's element type has on the host; 16-bit and narrower floats are their bits. */
-export function typedView(bytes: Uint8Array, dtype: DType): Uint8Array | Int8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Float32Array | Float64Array {
+export function typedView(
+  bytes: Uint8Array,
+  dtype: DType,
+):
+  | Uint8Array
+  | Int8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array {
   const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-  const make = <T>(Type: { new (b: ArrayBufferLike, o: number, n: number): T; readonly BYTES_PER_ELEMENT: number }): T =>
-    new Type(aligned.buffer, aligned.byteOffset, aligned.byteLength / Type.BYTES_PER_ELEMENT);
+  const make = <T>(Type: {
+    new (b: ArrayBufferLike, o: number, n: number): T;
+    readonly BYTES_PER_ELEMENT: number;
+  }): T => new Type(aligned.buffer, aligned.byteOffset, aligned.byteLength / Type.BYTES_PER_ELEMENT);
   switch (dtype.name) {
     case "float32":
     case "complex64":
@@ -150,7 +179,12 @@ export function readElement(view: View, i: number, dtype: DType): HostValue {
 
 function encodeElement(value: Scalar, dtype: DType): number | bigint {
   if (dtype.name === "int64" || dtype.name === "uint64") {
-    return BigInt.asIntN(64, typeof value === "bigint" ? value : BigInt(Math.trunc(Number(value instanceof FloatScalar ? value.value : value))));
+    return BigInt.asIntN(
+      64,
+      typeof value === "bigint"
+        ? value
+        : BigInt(Math.trunc(Number(value instanceof FloatScalar ? value.value : value))),
+    );
   }
   const n = value instanceof Complex ? value.re : Number(value);
   if (dtype.name === "bool") return n !== 0 ? 1 : 0;
@@ -189,7 +223,8 @@ export function flattenNested(data: NestedArray<Scalar>): { shape: number[]; val
   const visit = (x: NestedArray<Scalar>, depth: number): void => {
     if (Array.isArray(x)) {
       if (depth >= shape.length) throw new TorchTypeError("tensor(): expected a number, got an array");
-      if (x.length !== shape[depth]) throw new TorchError(`expected sequence of length ${shape[depth]} at dim ${depth} (got ${x.length})`);
+      if (x.length !== shape[depth])
+        throw new TorchError(`expected sequence of length ${shape[depth]} at dim ${depth} (got ${x.length})`);
       for (const e of x as NestedArray<Scalar>[]) visit(e, depth + 1);
       return;
     }

@@ -132,7 +132,9 @@ export class Tensor {
   }
   /** Whether both tensors show the same storage. */
   is_set_to(other: Tensor): boolean {
-    return this.storageRef === other.storageRef && this.spec === other.spec && this.offsets.join() === other.offsets.join();
+    return (
+      this.storageRef === other.storageRef && this.spec === other.spec && this.offsets.join() === other.offsets.join()
+    );
   }
   /** The number of rows. */
   get length(): number {
@@ -142,8 +144,15 @@ export class Tensor {
   /** @internal */
   ensureMeta(): AutogradMeta {
     return (this.meta ??= {
-      grad: null, retainsGrad: false, accumulator: null, hooks: new Map(), postAccumulateHooks: new Map(), base: null, viewVersion: 0,
-      viewCreation: "default", name: null,
+      grad: null,
+      retainsGrad: false,
+      accumulator: null,
+      hooks: new Map(),
+      postAccumulateHooks: new Map(),
+      base: null,
+      viewVersion: 0,
+      viewCreation: "default",
+      name: null,
     });
   }
 }

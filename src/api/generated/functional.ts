@@ -241,21 +241,27 @@ export interface Functional {
   _conj_physical(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.eq.html */
   eq(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  eq(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.ne.html */
   ne(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  ne(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.lt.html */
   lt(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  lt(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.le.html */
   le(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  le(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.gt.html */
   gt(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  gt(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.ge.html */
   ge(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.logical_and.html */
+  ge(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** (h, a, b) => h.and(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.logical_and.html */
   logical_and(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.logical_or.html */
+  /** (h, a, b) => h.or(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.logical_or.html */
   logical_or(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.logical_xor.html */
+  /** (h, a, b) => h.xor(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.logical_xor.html */
   logical_xor(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.logical_not.html */
   logical_not(input: Tensor, options?: { out?: Tensor }): Tensor;

@@ -238,29 +238,41 @@ export interface TensorMethods {
   _conj_physical(): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.eq.html */
   eq(other: Tensor | Scalar | SymScalar): Tensor;
+  eq(other: Scalar | SymScalar): Tensor;
   eq_(other: Tensor | Scalar | SymScalar): Tensor;
+  eq_(other: Scalar | SymScalar): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ne.html */
   ne(other: Tensor | Scalar | SymScalar): Tensor;
+  ne(other: Scalar | SymScalar): Tensor;
   ne_(other: Tensor | Scalar | SymScalar): Tensor;
+  ne_(other: Scalar | SymScalar): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lt.html */
   lt(other: Tensor | Scalar | SymScalar): Tensor;
+  lt(other: Scalar | SymScalar): Tensor;
   lt_(other: Tensor | Scalar | SymScalar): Tensor;
+  lt_(other: Scalar | SymScalar): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.le.html */
   le(other: Tensor | Scalar | SymScalar): Tensor;
+  le(other: Scalar | SymScalar): Tensor;
   le_(other: Tensor | Scalar | SymScalar): Tensor;
+  le_(other: Scalar | SymScalar): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.gt.html */
   gt(other: Tensor | Scalar | SymScalar): Tensor;
+  gt(other: Scalar | SymScalar): Tensor;
   gt_(other: Tensor | Scalar | SymScalar): Tensor;
+  gt_(other: Scalar | SymScalar): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ge.html */
   ge(other: Tensor | Scalar | SymScalar): Tensor;
+  ge(other: Scalar | SymScalar): Tensor;
   ge_(other: Tensor | Scalar | SymScalar): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_and.html */
+  ge_(other: Scalar | SymScalar): Tensor;
+  /** (h, a, b) => h.and(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_and.html */
   logical_and(other: Tensor): Tensor;
   logical_and_(other: Tensor): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_or.html */
+  /** (h, a, b) => h.or(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_or.html */
   logical_or(other: Tensor): Tensor;
   logical_or_(other: Tensor): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_xor.html */
+  /** (h, a, b) => h.xor(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_xor.html */
   logical_xor(other: Tensor): Tensor;
   logical_xor_(other: Tensor): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_not.html */
