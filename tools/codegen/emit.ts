@@ -152,6 +152,10 @@ const handwritten = new Set([
   "is_leaf",
   "backward",
   "element_size",
+  "mT",
+  "mH",
+  "real",
+  "imag",
 ]);
 
 /** Interface of every operator as a method of Tensor. */

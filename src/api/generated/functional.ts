@@ -217,60 +217,54 @@ export interface Functional {
   view_as_complex(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.neg.html */
   neg(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The tensor itself. @see https://docs.pytorch.org/docs/stable/generated/torch.positive.html */
+  positive(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.abs.html */
+  abs(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** -1, 0 or 1. @see https://docs.pytorch.org/docs/stable/generated/torch.sign.html */
+  sign(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** x / |x|; 0 for 0. @see https://docs.pytorch.org/docs/stable/generated/torch.sgn.html */
+  sgn(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether the sign bit is set, which -0 has too. @see https://docs.pytorch.org/docs/stable/generated/torch.signbit.html */
+  signbit(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** e to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.exp.html */
   exp(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 2 to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.exp2.html */
+  exp2(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** exp(x) - 1, accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.expm1.html */
+  expm1(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Natural logarithm. @see https://docs.pytorch.org/docs/stable/generated/torch.log.html */
   log(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Logarithm to base 2. @see https://docs.pytorch.org/docs/stable/generated/torch.log2.html */
+  log2(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Logarithm to base 10. @see https://docs.pytorch.org/docs/stable/generated/torch.log10.html */
+  log10(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** log(1 + x), accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.log1p.html */
+  log1p(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Square root. @see https://docs.pytorch.org/docs/stable/generated/torch.sqrt.html */
   sqrt(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** One over the square root. @see https://docs.pytorch.org/docs/stable/generated/torch.rsqrt.html */
   rsqrt(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.tanh.html */
-  tanh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 1 / x. @see https://docs.pytorch.org/docs/stable/generated/torch.reciprocal.html */
+  reciprocal(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** x · x. @see https://docs.pytorch.org/docs/stable/generated/torch.square.html */
+  square(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** 1 / (1 + exp(-x)). @see https://docs.pytorch.org/docs/stable/generated/torch.sigmoid.html */
   sigmoid(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Sine. @see https://docs.pytorch.org/docs/stable/generated/torch.sin.html */
-  sin(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.cos.html */
-  cos(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Zero for negative elements. @see https://docs.pytorch.org/docs/stable/generated/torch.relu.html */
-  relu(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** log(x / (1 - x)); `eps` keeps x between eps and 1 - eps. @see https://docs.pytorch.org/docs/stable/generated/torch.logit.html */
+  logit(input: Tensor, options?: { eps?: number | null; out?: Tensor }): Tensor;
+  logit(input: Tensor, eps: number | null, options?: { out?: Tensor }): Tensor;
+  /** Degrees to radians. @see https://docs.pytorch.org/docs/stable/generated/torch.deg2rad.html */
+  deg2rad(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Radians to degrees. @see https://docs.pytorch.org/docs/stable/generated/torch.rad2deg.html */
+  rad2deg(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Numbers in place of NaN and infinities. @see https://docs.pytorch.org/docs/stable/generated/torch.nan_to_num.html */
+  nan_to_num(input: Tensor, options?: { nan?: number | null; posinf?: number | null; neginf?: number | null; out?: Tensor }): Tensor;
+  nan_to_num(input: Tensor, nan: number | null, options?: { posinf?: number | null; neginf?: number | null; out?: Tensor }): Tensor;
+  nan_to_num(input: Tensor, nan: number | null, posinf: number | null, options?: { neginf?: number | null; out?: Tensor }): Tensor;
+  nan_to_num(input: Tensor, nan: number | null, posinf: number | null, neginf: number | null, options?: { out?: Tensor }): Tensor;
   /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.conj.html */
   conj(input: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._conj_physical.html */
-  _conj_physical(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.eq.html */
-  eq(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  eq(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.ne.html */
-  ne(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  ne(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.lt.html */
-  lt(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  lt(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.le.html */
-  le(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  le(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.gt.html */
-  gt(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  gt(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.ge.html */
-  ge(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  ge(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** (h, a, b) => h.and(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.logical_and.html */
-  logical_and(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
-  /** (h, a, b) => h.or(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.logical_or.html */
-  logical_or(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
-  /** (h, a, b) => h.xor(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.logical_xor.html */
-  logical_xor(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.logical_not.html */
-  logical_not(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** `self` where the condition holds, `other` elsewhere. @see https://docs.pytorch.org/docs/stable/generated/torch.where.html */
-  where(condition: Tensor, input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** `self` to the power of `exponent`. @see https://docs.pytorch.org/docs/stable/generated/torch.pow.html */
-  pow(input: Tensor | Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  pow(input: Tensor | Scalar | SymScalar, exponent: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  pow(input: Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** The sum of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.sum.html */
   sum(input: Tensor, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   sum(input: Tensor, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;

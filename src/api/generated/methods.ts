@@ -119,10 +119,6 @@ export interface TensorMethods {
   /** Transposes a matrix. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.t.html */
   t(): Tensor;
   t_(): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.mT.html */
-  mT(): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.mH.html */
-  mH(): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.adjoint.html */
   adjoint(): Tensor;
   /** Moves dimensions to other places. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.movedim.html */
@@ -198,93 +194,80 @@ export interface TensorMethods {
   /** At most `chunks` views of equal size, the last one smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.chunk.html */
   chunk(chunks: number, options?: { dim?: number }): Tensor[];
   chunk(chunks: number, dim: number): Tensor[];
-  /** The real part. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.real.html */
-  real(): Tensor;
-  /** The imaginary part. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.imag.html */
-  imag(): Tensor;
   /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.neg.html */
   neg(): Tensor;
   neg_(): Tensor;
+  /** The tensor itself. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.positive.html */
+  positive(): Tensor;
+  /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.abs.html */
+  abs(): Tensor;
+  abs_(): Tensor;
+  /** -1, 0 or 1. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sign.html */
+  sign(): Tensor;
+  sign_(): Tensor;
+  /** x / |x|; 0 for 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sgn.html */
+  sgn(): Tensor;
+  sgn_(): Tensor;
+  /** Whether the sign bit is set, which -0 has too. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.signbit.html */
+  signbit(): Tensor;
   /** e to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.exp.html */
   exp(): Tensor;
   exp_(): Tensor;
+  /** 2 to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.exp2.html */
+  exp2(): Tensor;
+  exp2_(): Tensor;
+  /** exp(x) - 1, accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expm1.html */
+  expm1(): Tensor;
+  expm1_(): Tensor;
   /** Natural logarithm. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log.html */
   log(): Tensor;
   log_(): Tensor;
+  /** Logarithm to base 2. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log2.html */
+  log2(): Tensor;
+  log2_(): Tensor;
+  /** Logarithm to base 10. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log10.html */
+  log10(): Tensor;
+  log10_(): Tensor;
+  /** log(1 + x), accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log1p.html */
+  log1p(): Tensor;
+  log1p_(): Tensor;
   /** Square root. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sqrt.html */
   sqrt(): Tensor;
   sqrt_(): Tensor;
   /** One over the square root. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.rsqrt.html */
   rsqrt(): Tensor;
   rsqrt_(): Tensor;
-  /** Hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tanh.html */
-  tanh(): Tensor;
-  tanh_(): Tensor;
+  /** 1 / x. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.reciprocal.html */
+  reciprocal(): Tensor;
+  reciprocal_(): Tensor;
+  /** x · x. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.square.html */
+  square(): Tensor;
+  square_(): Tensor;
   /** 1 / (1 + exp(-x)). @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sigmoid.html */
   sigmoid(): Tensor;
   sigmoid_(): Tensor;
-  /** Sine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sin.html */
-  sin(): Tensor;
-  sin_(): Tensor;
-  /** Cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cos.html */
-  cos(): Tensor;
-  cos_(): Tensor;
-  /** Zero for negative elements. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.relu.html */
-  relu(): Tensor;
-  relu_(): Tensor;
+  /** log(x / (1 - x)); `eps` keeps x between eps and 1 - eps. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logit.html */
+  logit(options?: { eps?: number | null }): Tensor;
+  logit(eps: number | null): Tensor;
+  logit_(options?: { eps?: number | null }): Tensor;
+  logit_(eps: number | null): Tensor;
+  /** Degrees to radians. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.deg2rad.html */
+  deg2rad(): Tensor;
+  deg2rad_(): Tensor;
+  /** Radians to degrees. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.rad2deg.html */
+  rad2deg(): Tensor;
+  rad2deg_(): Tensor;
+  /** Numbers in place of NaN and infinities. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nan_to_num.html */
+  nan_to_num(options?: { nan?: number | null; posinf?: number | null; neginf?: number | null }): Tensor;
+  nan_to_num(nan: number | null, options?: { posinf?: number | null; neginf?: number | null }): Tensor;
+  nan_to_num(nan: number | null, posinf: number | null, options?: { neginf?: number | null }): Tensor;
+  nan_to_num(nan: number | null, posinf: number | null, neginf: number | null): Tensor;
+  nan_to_num_(options?: { nan?: number | null; posinf?: number | null; neginf?: number | null }): Tensor;
+  nan_to_num_(nan: number | null, options?: { posinf?: number | null; neginf?: number | null }): Tensor;
+  nan_to_num_(nan: number | null, posinf: number | null, options?: { neginf?: number | null }): Tensor;
+  nan_to_num_(nan: number | null, posinf: number | null, neginf: number | null): Tensor;
   /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.conj.html */
   conj(): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._conj_physical.html */
-  _conj_physical(): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.eq.html */
-  eq(other: Tensor | Scalar | SymScalar): Tensor;
-  eq(other: Scalar | SymScalar): Tensor;
-  eq_(other: Tensor | Scalar | SymScalar): Tensor;
-  eq_(other: Scalar | SymScalar): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ne.html */
-  ne(other: Tensor | Scalar | SymScalar): Tensor;
-  ne(other: Scalar | SymScalar): Tensor;
-  ne_(other: Tensor | Scalar | SymScalar): Tensor;
-  ne_(other: Scalar | SymScalar): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lt.html */
-  lt(other: Tensor | Scalar | SymScalar): Tensor;
-  lt(other: Scalar | SymScalar): Tensor;
-  lt_(other: Tensor | Scalar | SymScalar): Tensor;
-  lt_(other: Scalar | SymScalar): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.le.html */
-  le(other: Tensor | Scalar | SymScalar): Tensor;
-  le(other: Scalar | SymScalar): Tensor;
-  le_(other: Tensor | Scalar | SymScalar): Tensor;
-  le_(other: Scalar | SymScalar): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.gt.html */
-  gt(other: Tensor | Scalar | SymScalar): Tensor;
-  gt(other: Scalar | SymScalar): Tensor;
-  gt_(other: Tensor | Scalar | SymScalar): Tensor;
-  gt_(other: Scalar | SymScalar): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ge.html */
-  ge(other: Tensor | Scalar | SymScalar): Tensor;
-  ge(other: Scalar | SymScalar): Tensor;
-  ge_(other: Tensor | Scalar | SymScalar): Tensor;
-  ge_(other: Scalar | SymScalar): Tensor;
-  /** (h, a, b) => h.and(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_and.html */
-  logical_and(other: Tensor): Tensor;
-  logical_and_(other: Tensor): Tensor;
-  /** (h, a, b) => h.or(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_or.html */
-  logical_or(other: Tensor): Tensor;
-  logical_or_(other: Tensor): Tensor;
-  /** (h, a, b) => h.xor(a, b) @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_xor.html */
-  logical_xor(other: Tensor): Tensor;
-  logical_xor_(other: Tensor): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_not.html */
-  logical_not(): Tensor;
-  logical_not_(): Tensor;
-  /** `self` where the condition holds, `other` elsewhere. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.where.html */
-  where(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar): Tensor;
-  /** `self` to the power of `exponent`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.pow.html */
-  pow(exponent: Tensor | Scalar | SymScalar): Tensor;
-  pow(exponent: Scalar | SymScalar): Tensor;
-  pow_(exponent: Tensor | Scalar | SymScalar): Tensor;
-  pow_(exponent: Scalar | SymScalar): Tensor;
   /** The sum of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sum.html */
   sum(dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
   sum(dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
