@@ -1,7 +1,7 @@
 /** @file CHLO: mathematical functions that XLA expands into StableHLO. */
 import { bool, int32, type DType } from "../schema/dtype.js";
 import { CollectivesBuilder } from "./collectives.js";
-import { defineElementwise, FLOAT, FLOAT_OR_COMPLEX, type ElementwiseDef } from "./elementwise.js";
+import { defineElementwise, FLOAT, FLOAT_OR_COMPLEX, WIDE_FLOAT, type ElementwiseDef } from "./elementwise.js";
 import type { Precision } from "./linalg.js";
 import { ints } from "./print.js";
 import { checkDims, fail, formatType, list } from "./types.js";
@@ -32,11 +32,12 @@ const SINH = unary("sinh", FLOAT_OR_COMPLEX);
 const CONJ = unary("conj", FLOAT_OR_COMPLEX);
 const SQUARE = unary("square", FLOAT_OR_COMPLEX);
 const ERF = unary("erf");
-const ERFC = unary("erfc");
 const ERF_INV = unary("erf_inv");
 const LGAMMA = unary("lgamma");
 const DIGAMMA = unary("digamma");
-const BESSEL_I1E = unary("bessel_i1e");
+// XLA expands these two for floats of 16 bits or more only.
+const ERFC = unary("erfc", WIDE_FLOAT);
+const BESSEL_I1E = unary("bessel_i1e", WIDE_FLOAT);
 const IS_INF = unary("is_inf");
 const IS_NEG_INF = unary("is_neg_inf");
 const IS_POS_INF = unary("is_pos_inf");
