@@ -17,7 +17,7 @@ export {
   pluginPathOverride,
   readManifest,
 } from "./find.js";
-export { formatBytes } from "./progress.js";
+export { formatBytes } from "./format.js";
 export { cpuPluginPathSync, ensureAssetSync } from "./sync.js";
 export { type AssetName, type AssetSpec, assetSpec, assetTable } from "./table.js";
 export { verifyAsset } from "./verify.js";

@@ -1,7 +1,6 @@
 /** @file Verifying and unpacking an archive, a chunk at a time: memory use does not grow with the archive. */
 
-import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { mkdir, readdir, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -9,17 +8,11 @@ import * as tar from "tar";
 import * as yauzl from "yauzl";
 import { AssetError } from "./error.js";
 import type { AssetManifest } from "./find.js";
+import { sha256File } from "./hash.js";
 import type { AssetSpec } from "./table.js";
 
 const LICENCES = "licences";
 const TEXTS = "texts";
-
-/** Hexadecimal SHA-256 of a file. */
-export async function sha256File(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer);
-  return hash.digest("hex");
-}
 
 /** Throws AssetError unless the file is the pinned one. */
 export async function verifyArchive(fn: string, spec: AssetSpec, archive: string): Promise<void> {

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { assetFolder, readManifest } from "./find.js";
 import { type AssetName, assetSpec } from "./table.js";
-import { sha256File } from "./unpack.js";
+import { sha256File } from "./hash.js";
 
 /** Whether every file of an asset has the SHA-256 it was unpacked with. False when the asset is not here. */
 export async function verifyAsset(name: AssetName): Promise<boolean> {
