@@ -24,6 +24,12 @@ export interface ReturnOptions {
 /** The elementwise operations that a reduction can be made of. */
 export type ReduceKind = "add" | "multiply" | "maximum" | "minimum" | "and" | "or" | "xor";
 
+/** The module that a function is part of. */
+export interface FunctionOwner {
+  readonly name: string;
+  mesh(mesh: Mesh): Mesh;
+}
+
 const CALL: OpDef<string> = {
   name: "func.call",
   form: "function",
@@ -42,8 +48,7 @@ export class BuilderCore {
     readonly name: string,
     readonly specs: readonly ParamSpec[],
     readonly isPublic: boolean,
-    /** Tells the module of a mesh that a sharding names. */
-    protected readonly useMesh: (mesh: Mesh) => void,
+    readonly module: FunctionOwner,
   ) {
     this.body = new Region(null, specs, { terminator: "return" });
     this.current = this.body;
@@ -164,6 +169,7 @@ export class BuilderCore {
   /** The results of a function that has returned; throws unless `args` have the types of its parameters. */
   protected resultsOf(op: string, fn: BuilderCore, args: readonly Value[]): readonly Value[] {
     const { results, params } = fn;
+    if (fn.module !== this.module) fail(op, `a function of module ${this.module.name}`, `${fn.name} of module ${fn.module.name}`);
     if (fn === this || results === null) fail(op, "a function that has returned", fn.name);
     if (args.length !== params.length || !args.every((a, i) => sameType(a, params[i]))) {
       fail(op, `(${params.map(formatType).join(", ")}) for ${fn.name}`, `(${args.map(formatType).join(", ")})`);
@@ -190,7 +196,7 @@ export class BuilderCore {
 
   /** Throws unless the two have the same type. */
   protected checkSame(op: string, a: Value, b: Value): void {
-    if (a.dtype !== b.dtype || !sameShape(a.shape, b.shape)) {
+    if (a?.dtype !== b?.dtype || !sameShape(a.shape, b.shape)) {
       this.checkTensor(op, a);
       this.checkTensor(op, b);
       fail(op, "operands of the same type", `${formatType(a)} and ${formatType(b)}`);
@@ -199,7 +205,7 @@ export class BuilderCore {
 
   protected checkSharding(op: string, sharding: Sharding, type: TensorType): void {
     checkSharding(op, sharding, type);
-    this.useMesh(sharding.mesh);
+    this.module.mesh(sharding.mesh);
   }
 
   /** Throws for tokens, tuples and what is no Value. */

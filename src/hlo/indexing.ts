@@ -226,7 +226,7 @@ export class IndexingBuilder extends LinalgBuilder {
     if (!fits)
       fail(
         op,
-        `updates of shape ${list(interleave(updateWindowDims, bounds, outer))}, or with smaller windows,`,
+        `updates of shape ${list(interleave(updateWindowDims, bounds, outer))} (windows may be smaller)`,
         formatType(update),
       );
     const scalars = inputs.map((x) => ({ dtype: x.dtype, shape: [] }));

@@ -53,7 +53,7 @@ export class Module {
       checkSharding("func", p.sharding, p);
       this.mesh(p.sharding.mesh);
     }
-    const fn = new Builder(name, params, options.public ?? name === "main", (mesh) => this.mesh(mesh));
+    const fn = new Builder(name, params, options.public ?? name === "main", this);
     this.functions.set(name, fn);
     return fn;
   }
@@ -73,9 +73,7 @@ export class Module {
     const printer = new Printer(this.keepDeadCode, (name) => used.add(name));
     let functions = "";
     for (const name of used) {
-      const fn = this.functions.get(name);
-      if (!fn) fail("module", `calls of functions of module ${this.name}`, name);
-      functions += this.functionText(fn, printer);
+      functions += this.functionText(this.functions.get(name)!, printer);
     }
     let meshes = "";
     for (const mesh of this.meshes.values()) meshes += `  sdy.mesh ${symbol(mesh.name)} = ${mesh}\n`;
