@@ -249,5 +249,10 @@ export function caseModule(c: OpCase): Module {
   return m;
 }
 
-/** Methods of the builder that are not operations. */
-export const notOperations: ReadonlySet<string> = new Set(["return", "withLocation", "params", "results", "constructor"]);
+/** Methods of the builder that are not operations: its frame, and what TypeScript hides with `protected` and `private`. */
+export const notOperations: ReadonlySet<string> = new Set([
+  "constructor", "params", "results", "return", "withLocation",
+  "emit", "emit1", "block", "unary", "binary", "gatherShape", "combinerRegion", "resultsOf",
+  "checkVisible", "checkReturns", "checkSame", "checkSharding", "checkTensor", "checkDType", "checkList", "checkBatchNorm", "checkToken",
+  "checkReduced", "checkMatrices", "checkStarts",
+]);
