@@ -26,6 +26,8 @@ export interface TransferOptions {
   /** With the host instead of another device. */
   readonly isHostTransfer?: boolean;
   readonly sourceTargetPairs?: readonly (readonly [source: number, target: number])[];
+  /** The name under which the host listens. */
+  readonly handler?: string;
 }
 
 /** An elementwise operation by name, or a body. */
@@ -88,17 +90,23 @@ const OUTFEED: OpDef<string> = {
 const transferText = (o: TransferOptions, type: number): string =>
   `channel_handle = #stablehlo.channel_handle<handle = ${o.channel}, type = ${type}>, is_host_transfer = ${o.isHostTransfer ?? false}` +
   (o.sourceTargetPairs ? `, source_target_pairs = ${i64Matrix(o.sourceTargetPairs)}` : "");
+const handlerText = ({ handler }: TransferOptions): string =>
+  handler === undefined
+    ? ""
+    : `mhlo.frontend_attributes = {_xla_host_transfer_handler_name = ${quote(handler)}, _xla_host_transfer_rendezvous = ${quote(handler)}}`;
 const SEND: OpDef<TransferOptions> = {
   name: "stablehlo.send",
   form: "generic",
   effects: true,
   attributes: (o) => transferText(o, o.isHostTransfer ? 2 : 1),
+  extraAttributes: handlerText,
 };
 const RECV: OpDef<TransferOptions> = {
   name: "stablehlo.recv",
   form: "generic",
   effects: true,
   attributes: (o) => transferText(o, o.isHostTransfer ? 3 : 1),
+  extraAttributes: handlerText,
 };
 
 /** Checks the groups and returns their size. */

@@ -121,7 +121,8 @@ export class Printer {
       case "generic": {
         const properties = attributes === "" ? "" : ` <{${attributes}}>`;
         const regions = op.regions === null ? "" : ` (${op.regions.map((r) => this.region(r, indent)).join(", ")})`;
-        return `"${def.name}"(${nameList(operands)})${properties}${regions} : ${signature(op)}`;
+        const extra = def.extraAttributes ? ` {${def.extraAttributes(attrs as never)}}` : "";
+        return `"${def.name}"(${nameList(operands)})${properties}${regions}${extra} : ${signature(op)}`;
       }
     }
   }

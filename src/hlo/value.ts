@@ -47,6 +47,8 @@ export interface OpDef<A> {
   readonly form: OpForm;
   /** The text of the attributes; absent when the operation has none. */
   attributes?(attrs: A, op: Op): string;
+  /** Attributes that are not the operation's own; "generic" form only. */
+  extraAttributes?(attrs: A): string;
   /** Replaces the form: the text after `%results = `. */
   print?(attrs: A, op: Op): string;
   /** Names of the module's functions that the operation refers to. */

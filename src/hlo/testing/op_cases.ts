@@ -11,6 +11,8 @@ export interface OpCase {
   readonly devices?: number;
   /** What XLA's CPU plugin says instead of compiling the program. */
   readonly cpuRefuses?: RegExp;
+  /** What libtpu says instead of compiling the program. */
+  readonly tpuRefuses?: RegExp;
 }
 
 const t = (dtype: DType, ...shape: number[]): ParamSpec => ({ dtype, shape });
@@ -139,8 +141,8 @@ const reduction: OpCase[] = [
     h.reduce_window([x], [z], {
       windowDimensions: [2, 2], windowStrides: [2, 1], padding: [[0, 1], [1, 0]], baseDilations: [1, 2], windowDilations: [2, 1],
     }, ([a], [b]) => [h.add(a, b)])),
-  one("select_and_scatter", [f(4, 6), f(2, 3), f()], (h, [x, s, z]) =>
-    h.select_and_scatter(x, s, z, { windowDimensions: [2, 2], windowStrides: [2, 2] }, (a, b) => h.compare(a, b, "GE"), (a, b) => h.add(a, b))),
+  one("select_and_scatter", [f(2, 4, 6, 3), f(2, 2, 3, 3), f()], (h, [x, s, z]) =>
+    h.select_and_scatter(x, s, z, { windowDimensions: [1, 2, 2, 1], windowStrides: [1, 2, 2, 1], padding: [[0, 0], [0, 0], [1, -1], [0, 0]] }, (a, b) => h.compare(a, b, "GE"), (a, b) => h.add(a, b))),
   one("map", [x23, x23], (h, xs) => h.map(xs, (a, b) => h.add(a, h.multiply(a, b)))),
   one("chlo_ragged_dot", [f(6, 4), f(3, 4, 5), t(int32, 3)], (h, [a, b, g]) =>
     h.chlo_ragged_dot(a, b, g, { lhsContract: [1], rhsContract: [1], lhsRagged: 0, rhsGroup: [0], precision: "DEFAULT" }), noRaggedDot),
@@ -193,6 +195,7 @@ const communication: OpCase[] = [
   manual("collective_permute", (h, x) => h.collective_permute(x, { sourceTargetPairs: [[0, 1], [1, 0]], channel: 1 })),
   manual("collective_broadcast", (h, x) => h.collective_broadcast(x, { replicaGroups: [[1, 0]], channel: 1 }), {
     cpuRefuses: /`collective-broadcast` is not supported/,
+    tpuRefuses: /collective-broadcast is not implemented on TPU/,
   }),
   manual("partition_id", (h, x) => h.add(x, h.broadcastTo(h.convert(h.partition_id(), float32), x.shape))),
   one("replica_id", [], (h) => h.replica_id()),
@@ -215,14 +218,14 @@ const communication: OpCase[] = [
   }),
   one("infeed", [], (h) => h.infeed(h.create_token(), [f(2), t(int32)])[0]),
   one("outfeed", [f(2)], (h, [x]) => {
-    h.outfeed([x, x], h.create_token(), "config");
+    h.outfeed([x, x], h.create_token());
     return x;
   }),
   one("send", [f(2)], (h, [x]) => {
-    h.send([x], h.create_token(), { channel: 1, isHostTransfer: true });
+    h.send([x], h.create_token(), { channel: 1, isHostTransfer: true, handler: "test" });
     return x;
   }, { cpuRefuses: /`send` is not supported/ }),
-  one("recv", [], (h) => h.recv(h.create_token(), [f(2)], { channel: 2, isHostTransfer: true })[0], { cpuRefuses: /`recv` is not supported/ }),
+  one("recv", [], (h) => h.recv(h.create_token(), [f(2)], { channel: 2, isHostTransfer: true, handler: "test" })[0], { cpuRefuses: /`recv` is not supported/ }),
 ];
 
 const dynamic: OpCase[] = [
