@@ -169,7 +169,8 @@ export class BuilderCore {
   /** The results of a function that has returned; throws unless `args` have the types of its parameters. */
   protected resultsOf(op: string, fn: BuilderCore, args: readonly Value[]): readonly Value[] {
     const { results, params } = fn;
-    if (fn.module !== this.module) fail(op, `a function of module ${this.module.name}`, `${fn.name} of module ${fn.module.name}`);
+    if (fn.module !== this.module)
+      fail(op, `a function of module ${this.module.name}`, `${fn.name} of module ${fn.module.name}`);
     if (fn === this || results === null) fail(op, "a function that has returned", fn.name);
     if (args.length !== params.length || !args.every((a, i) => sameType(a, params[i]))) {
       fail(op, `(${params.map(formatType).join(", ")}) for ${fn.name}`, `(${args.map(formatType).join(", ")})`);

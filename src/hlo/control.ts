@@ -88,11 +88,14 @@ function attributeText(value: Attribute): string {
 }
 
 function dictionary(attributes: Attributes): string {
-  const entries = Object.entries(attributes).map(([k, v]) => `${/^[A-Za-z_]\w*$/.test(k) ? k : quote(k)} = ${attributeText(v)}`);
+  const entries = Object.entries(attributes).map(
+    ([k, v]) => `${/^[A-Za-z_]\w*$/.test(k) ? k : quote(k)} = ${attributeText(v)}`,
+  );
   return `{${entries.join(", ")}}`;
 }
 
-const configText = (config: string | Attributes): string => (typeof config === "string" ? quote(config) : dictionary(config));
+const configText = (config: string | Attributes): string =>
+  typeof config === "string" ? quote(config) : dictionary(config);
 
 const predicate: TensorType = { dtype: bool, shape: [] };
 type Branch = () => readonly Value[];
@@ -217,7 +220,12 @@ export class ControlBuilder extends ReductionBuilder {
   }
 
   /** An operation made of others, under a name that a compiler may know; `decomposition` says what it computes. */
-  composite(name: string, inputs: readonly Value[], decomposition: BuilderCore, options: { attributes?: Attributes; version?: number } = {}): Value[] {
+  composite(
+    name: string,
+    inputs: readonly Value[],
+    decomposition: BuilderCore,
+    options: { attributes?: Attributes; version?: number } = {},
+  ): Value[] {
     const results = this.resultsOf("composite", decomposition, inputs);
     const { attributes = {}, version = 0 } = options;
     const attrs = { name, decomposition: decomposition.name, attributes, version };

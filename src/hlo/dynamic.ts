@@ -11,17 +11,29 @@ import type { OpDef, Value } from "./value.js";
 
 type Dims = readonly number[];
 
-const GET_DIMENSION_SIZE: OpDef<number> = { name: "stablehlo.get_dimension_size", form: "generic", attributes: (d) => `dimension = ${d} : i64` };
+const GET_DIMENSION_SIZE: OpDef<number> = {
+  name: "stablehlo.get_dimension_size",
+  form: "generic",
+  attributes: (d) => `dimension = ${d} : i64`,
+};
 const RESHAPE: OpDef<null> = { name: "stablehlo.dynamic_reshape", form: "generic" };
 const BROADCAST: OpDef<Dims> = {
   name: "stablehlo.dynamic_broadcast_in_dim",
   form: "generic",
   attributes: (dims) => `broadcast_dimensions = ${i64Array(dims)}`,
 };
-const IOTA: OpDef<number> = { name: "stablehlo.dynamic_iota", form: "generic", attributes: (dim) => `iota_dimension = ${dim} : i64` };
+const IOTA: OpDef<number> = {
+  name: "stablehlo.dynamic_iota",
+  form: "generic",
+  attributes: (dim) => `iota_dimension = ${dim} : i64`,
+};
 const PAD: OpDef<null> = { name: "stablehlo.dynamic_pad", form: "generic" };
 const SLICE: OpDef<null> = { name: "stablehlo.real_dynamic_slice", form: "generic" };
-const GATHER: OpDef<GatherOptions> = { name: "stablehlo.dynamic_gather", form: "generic", attributes: gatherDimensions };
+const GATHER: OpDef<GatherOptions> = {
+  name: "stablehlo.dynamic_gather",
+  form: "generic",
+  attributes: gatherDimensions,
+};
 
 export class DynamicBuilder extends NormalizationBuilder {
   /** The size of a dimension, i32[]. */
@@ -69,8 +81,14 @@ export class DynamicBuilder extends NormalizationBuilder {
   dynamic_pad(x: Value, padValue: Value, low: Value, high: Value, interior: Value, shape: Dims): Value {
     const op = "dynamic_pad";
     this.checkTensor(op, x);
-    if (padValue.dtype !== x.dtype || padValue.rank !== 0) fail(op, `a padding value ${x.dtype.hlo}[]`, formatType(padValue));
-    for (const [what, v] of [["low paddings", low], ["high paddings", high], ["interior paddings", interior]] as const) this.checkList(op, what, v, x.rank);
+    if (padValue.dtype !== x.dtype || padValue.rank !== 0)
+      fail(op, `a padding value ${x.dtype.hlo}[]`, formatType(padValue));
+    for (const [what, v] of [
+      ["low paddings", low],
+      ["high paddings", high],
+      ["interior paddings", interior],
+    ] as const)
+      this.checkList(op, what, v, x.rank);
     checkShape(op, shape);
     if (shape.length !== x.rank) fail(op, `a shape of rank ${x.rank}`, list(shape));
     return this.emit1(op, PAD, [x, padValue, low, high, interior], x.dtype, [...shape], null);
@@ -79,7 +97,12 @@ export class DynamicBuilder extends NormalizationBuilder {
   real_dynamic_slice(x: Value, start: Value, limit: Value, strides: Value, shape: Dims): Value {
     const op = "real_dynamic_slice";
     this.checkTensor(op, x);
-    for (const [what, v] of [["starts", start], ["limits", limit], ["strides", strides]] as const) this.checkList(op, what, v, x.rank);
+    for (const [what, v] of [
+      ["starts", start],
+      ["limits", limit],
+      ["strides", strides],
+    ] as const)
+      this.checkList(op, what, v, x.rank);
     checkShape(op, shape);
     if (shape.length !== x.rank) fail(op, `a shape of rank ${x.rank}`, list(shape));
     return this.emit1(op, SLICE, [x, start, limit, strides], x.dtype, [...shape], null);
@@ -90,7 +113,8 @@ export class DynamicBuilder extends NormalizationBuilder {
     const op = "dynamic_gather";
     const shape = this.gatherShape(op, operand, indices, options);
     this.checkList(op, "slice sizes", sliceSizes, operand.rank);
-    if (sliceSizes.dtype !== indices.dtype) fail(op, `slice sizes ${indices.dtype.hlo}${list(sliceSizes.shape)}`, formatType(sliceSizes));
+    if (sliceSizes.dtype !== indices.dtype)
+      fail(op, `slice sizes ${indices.dtype.hlo}${list(sliceSizes.shape)}`, formatType(sliceSizes));
     return this.emit1(op, GATHER, [operand, indices, sliceSizes], operand.dtype, shape, { ...options });
   }
 }

@@ -142,7 +142,15 @@ export class IndexingBuilder extends LinalgBuilder {
   /** The shape of a gather's result; throws where the options do not fit the operands. */
   protected gatherShape(op: string, operand: Value, indices: Value, options: GatherOptions): number[] {
     this.checkTensor(op, operand);
-    const { offsetDims, collapsedSliceDims, operandBatchingDims = [], startIndicesBatchingDims = [], startIndexMap, indexVectorDim, sliceSizes } = options;
+    const {
+      offsetDims,
+      collapsedSliceDims,
+      operandBatchingDims = [],
+      startIndicesBatchingDims = [],
+      startIndexMap,
+      indexVectorDim,
+      sliceSizes,
+    } = options;
     const outer = checkIndexLayout(op, {
       operand,
       indices,
@@ -158,7 +166,8 @@ export class IndexingBuilder extends LinalgBuilder {
     sliceSizes.forEach((n, d) => {
       const dropped = collapsedSliceDims.includes(d) || operandBatchingDims.includes(d);
       const max = dropped ? Math.min(1, operand.shape[d]) : operand.shape[d];
-      if (!(Number.isInteger(n) && n >= 0 && n <= max)) fail(op, `a slice size in [0,${max}] for dimension ${d} of ${formatType(operand)}`, String(n));
+      if (!(Number.isInteger(n) && n >= 0 && n <= max))
+        fail(op, `a slice size in [0,${max}] for dimension ${d} of ${formatType(operand)}`, String(n));
     });
     const inner = sliceSizes.filter((_, d) => !collapsedSliceDims.includes(d) && !operandBatchingDims.includes(d));
     if (offsetDims.length !== inner.length) fail(op, `${inner.length} offsetDims`, list(offsetDims));

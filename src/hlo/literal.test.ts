@@ -21,20 +21,26 @@ test.each(small.map((d) => [d.name, d] as const))("bits of every %s survive", (_
 });
 
 test.each(small.map((d) => [d.name, d] as const))("numbers round to the nearest %s", (_, dtype) => {
-  const finite = allBits(dtype).map((b) => bitsToFloat(b, dtype)).filter(Number.isFinite).sort((a, b) => a - b);
+  const finite = allBits(dtype)
+    .map((b) => bitsToFloat(b, dtype))
+    .filter(Number.isFinite)
+    .sort((a, b) => a - b);
   const largest = finite[finite.length - 1];
   fc.assert(
-    fc.property(fc.double({ min: dtype.hlo === "f8E8M0FNU" ? 2 ** -127 : -largest, max: largest, noNaN: true }), (x) => {
-      const got = bitsToFloat(floatToBits(x, dtype), dtype);
-      let low = 0;
-      let high = finite.length - 1;
-      while (high - low > 1) {
-        const mid = (low + high) >> 1;
-        if (finite[mid] <= x) low = mid;
-        else high = mid;
-      }
-      expect(Math.abs(got - x)).toBe(Math.min(Math.abs(finite[low] - x), Math.abs(finite[high] - x)));
-    }),
+    fc.property(
+      fc.double({ min: dtype.hlo === "f8E8M0FNU" ? 2 ** -127 : -largest, max: largest, noNaN: true }),
+      (x) => {
+        const got = bitsToFloat(floatToBits(x, dtype), dtype);
+        let low = 0;
+        let high = finite.length - 1;
+        while (high - low > 1) {
+          const mid = (low + high) >> 1;
+          if (finite[mid] <= x) low = mid;
+          else high = mid;
+        }
+        expect(Math.abs(got - x)).toBe(Math.min(Math.abs(finite[low] - x), Math.abs(finite[high] - x)));
+      },
+    ),
   );
 });
 
@@ -57,7 +63,11 @@ test("what a format lacks: infinities, -0, NaN", () => {
 });
 
 test("text of literals", () => {
-  const text = (value: Parameters<ReturnType<Module["func"]>["constant"]>[0], dtype: DType, shape?: number[]): string => {
+  const text = (
+    value: Parameters<ReturnType<Module["func"]>["constant"]>[0],
+    dtype: DType,
+    shape?: number[],
+  ): string => {
     const m = new Module();
     const h = m.func("main", []);
     h.return([h.constant(value, dtype, shape)]);
@@ -84,7 +94,10 @@ test("text of literals", () => {
 describe.skipIf(noPlugin)("on the device", () => {
   /** The bits of `values` after they were constants of a program: one splat each, and one dense constant. */
   function throughProgram(values: readonly (number | bigint | boolean)[], dtype: DType): (number | bigint)[][] {
-    const outputs = runProgram([], (h) => [...values.map((v) => h.constant(v, dtype)), h.constant(values as ConstantData, dtype, [values.length])]);
+    const outputs = runProgram([], (h) => [
+      ...values.map((v) => h.constant(v, dtype)),
+      h.constant(values as ConstantData, dtype, [values.length]),
+    ]);
     const at = (view: DataView, i: number): number | bigint => {
       if (dtype.bits === 64) return view.getBigUint64(8 * i, true);
       if (dtype.bits === 32) return view.getUint32(4 * i, true);
@@ -101,8 +114,28 @@ describe.skipIf(noPlugin)("on the device", () => {
     }
   };
 
-  const special = [0, -0, 1, -1, NaN, Infinity, -Infinity, Math.PI, 1e-40, 5e-324, 2 ** -149, 3.4028234663852886e38, 65504, 448, 1e300, 0.1, 1 / 3];
-  test.each(floats.filter((d) => d.bits > 8).map((d) => [d.name, d] as const))("special numbers of %s", (_, dtype) => check(special, dtype));
+  const special = [
+    0,
+    -0,
+    1,
+    -1,
+    NaN,
+    Infinity,
+    -Infinity,
+    Math.PI,
+    1e-40,
+    5e-324,
+    2 ** -149,
+    3.4028234663852886e38,
+    65504,
+    448,
+    1e300,
+    0.1,
+    1 / 3,
+  ];
+  test.each(floats.filter((d) => d.bits > 8).map((d) => [d.name, d] as const))("special numbers of %s", (_, dtype) =>
+    check(special, dtype),
+  );
   test.each(small.filter((d) => d.bits <= 8).map((d) => [d.name, d] as const))("every %s", (_, dtype) => {
     const values = allBits(dtype).map((b) => bitsToFloat(b, dtype));
     for (let i = 0; i < values.length; i += 64) check(values.slice(i, i + 64), dtype);
@@ -116,23 +149,39 @@ describe.skipIf(noPlugin)("on the device", () => {
     [dt.float64, fc.bigInt(0n, 2n ** 64n - 1n)],
   ];
   test.each(bitsOf.map(([d, a]) => [d.name, d, a] as const))("any %s", (_, dtype, bits) => {
-    fc.assert(fc.property(fc.array(bits, { minLength: 32, maxLength: 32 }), (xs) => check(xs.map((b) => bitsToFloat(b, dtype)), dtype)), runs);
+    fc.assert(
+      fc.property(fc.array(bits, { minLength: 32, maxLength: 32 }), (xs) =>
+        check(
+          xs.map((b) => bitsToFloat(b, dtype)),
+          dtype,
+        ),
+      ),
+      runs,
+    );
   });
   test("any float64 as float32", () => {
-    fc.assert(fc.property(fc.array(fc.double(), { minLength: 32, maxLength: 32 }), (xs) => check(xs, dt.float32)), runs);
+    fc.assert(
+      fc.property(fc.array(fc.double(), { minLength: 32, maxLength: 32 }), (xs) => check(xs, dt.float32)),
+      runs,
+    );
   });
 
   test.each([dt.int64, dt.uint64].map((d) => [d.name, d] as const))("any %s", (_, dtype) => {
     const [low, high] = dtype === dt.int64 ? [-(2n ** 63n), 2n ** 63n - 1n] : [0n, 2n ** 64n - 1n];
     fc.assert(
       fc.property(fc.array(fc.bigInt(low, high), { minLength: 16, maxLength: 16 }), (xs) => {
-        for (const got of throughProgram([...xs, low, high], dtype)) expect(got).toEqual([...xs, low, high].map((x) => BigInt.asUintN(64, x)));
+        for (const got of throughProgram([...xs, low, high], dtype))
+          expect(got).toEqual([...xs, low, high].map((x) => BigInt.asUintN(64, x)));
       }),
       runs,
     );
   });
 
-  test.each([dt.int8, dt.uint8, dt.int16, dt.uint16, dt.int32, dt.uint32, dt.int4, dt.uint4, dt.int2, dt.uint2].map((d) => [d.name, d] as const))("limits of %s", (_, dtype) => {
+  test.each(
+    [dt.int8, dt.uint8, dt.int16, dt.uint16, dt.int32, dt.uint32, dt.int4, dt.uint4, dt.int2, dt.uint2].map(
+      (d) => [d.name, d] as const,
+    ),
+  )("limits of %s", (_, dtype) => {
     const { bits } = dtype;
     const [low, high] = dtype.kind === "int" ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
     const mask = 2n ** BigInt(bits) - 1n;
@@ -142,7 +191,16 @@ describe.skipIf(noPlugin)("on the device", () => {
   });
 
   test("booleans and complex numbers", () => {
-    const [b, c] = runProgram([], (h) => [h.constant([true, false, true, true, false, true], dt.bool, [2, 3]), h.constant([[1, -0], [NaN, 2]], dt.complex64)]);
+    const [b, c] = runProgram([], (h) => [
+      h.constant([true, false, true, true, false, true], dt.bool, [2, 3]),
+      h.constant(
+        [
+          [1, -0],
+          [NaN, 2],
+        ],
+        dt.complex64,
+      ),
+    ]);
     expect([...new Uint8Array(b.buffer)]).toEqual([1, 0, 1, 1, 0, 1]);
     expect([...new Float32Array(c.buffer)]).toEqual([1, -0, NaN, 2]);
   });

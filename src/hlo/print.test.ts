@@ -6,7 +6,11 @@ import { Mesh, Module, type Builder, type ParamSpec } from "./index.js";
 const x23: ParamSpec = { dtype: float32, shape: [2, 3] };
 const scalar: ParamSpec = { dtype: float32, shape: [] };
 
-const lines = (m: Module): string[] => m.toString().split("\n").map((l) => l.trim());
+const lines = (m: Module): string[] =>
+  m
+    .toString()
+    .split("\n")
+    .map((l) => l.trim());
 const body = (params: ParamSpec[], build: (h: Builder) => void): string[] => {
   const m = new Module();
   build(m.func("main", params));
@@ -15,9 +19,13 @@ const body = (params: ParamSpec[], build: (h: Builder) => void): string[] => {
 
 test("a module", () => {
   const m = new Module("a module", { numPartitions: 2, numReplicas: 1 });
-  const h = m.func("main", [{ ...x23, name: "x", aliasOutput: 0 }, { ...x23, donor: true }]);
+  const h = m.func("main", [
+    { ...x23, name: "x", aliasOutput: 0 },
+    { ...x23, donor: true },
+  ]);
   h.return([h.add(h.params[0], h.params[1]), h.params[0]]);
-  expect(m.toString()).toBe(`module @"a module" attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {
+  expect(m.toString())
+    .toBe(`module @"a module" attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<2x3xf32> {tf.aliasing_output = 0 : i32} loc("x"), %arg1: tensor<2x3xf32> {jax.buffer_donor = true}) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
     %0 = stablehlo.add %arg0, %arg1 : tensor<2x3xf32>
     return %0, %arg0 : tensor<2x3xf32>, tensor<2x3xf32>
@@ -39,11 +47,19 @@ test("unused operations are not printed, unless they have effects or the module 
     const [x] = h.params;
     h.negate(h.abs(x));
     const cond = h.constant(true, bool);
-    h.if(cond, () => [h.sine(x)], () => [h.cosine(x)]);
-    h.if(cond, () => {
-      h.outfeed([h.floor(x)], h.create_token());
-      return [h.ceil(x)];
-    }, () => [x]);
+    h.if(
+      cond,
+      () => [h.sine(x)],
+      () => [h.cosine(x)],
+    );
+    h.if(
+      cond,
+      () => {
+        h.outfeed([h.floor(x)], h.create_token());
+        return [h.ceil(x)];
+      },
+      () => [x],
+    );
     h.return([h.exponential(x)]);
   };
   const m = new Module();
@@ -66,7 +82,14 @@ test("printing twice gives the same text", () => {
 test("operations that change nothing are not recorded", () => {
   const text = body([x23], (h) => {
     const [x] = h.params;
-    const same = [h.reshape(x, [2, 3]), h.transpose(x, [0, 1]), h.convert(x, float32), h.slice(x, [0, 0], [2, 3]), h.broadcastTo(x, [2, 3]), h.reverse(x, [])];
+    const same = [
+      h.reshape(x, [2, 3]),
+      h.transpose(x, [0, 1]),
+      h.convert(x, float32),
+      h.slice(x, [0, 0], [2, 3]),
+      h.broadcastTo(x, [2, 3]),
+      h.reverse(x, []),
+    ];
     for (const y of same) expect(y).toBe(x);
     h.return([x]);
   });
@@ -75,7 +98,11 @@ test("operations that change nothing are not recorded", () => {
 
 test("operations with several results", () => {
   const text = body([x23, { dtype: bool, shape: [] }], (h) => {
-    const [a, b] = h.if(h.params[1], () => [h.params[0], h.params[0]], () => [h.abs(h.params[0]), h.params[0]]);
+    const [a, b] = h.if(
+      h.params[1],
+      () => [h.params[0], h.params[0]],
+      () => [h.abs(h.params[0]), h.params[0]],
+    );
     h.return([h.add(a, b)]);
   });
   expect(text).toEqual([
@@ -91,7 +118,9 @@ test("operations with several results", () => {
 
 test("locations", () => {
   const text = body([x23], (h) => {
-    const y = h.withLocation({ file: 'a "b".ts', line: 3, column: 7 }, () => h.withLocation("inner", () => h.abs(h.params[0])));
+    const y = h.withLocation({ file: 'a "b".ts', line: 3, column: 7 }, () =>
+      h.withLocation("inner", () => h.abs(h.params[0])),
+    );
     h.return([h.withLocation({ file: 'a "b".ts', line: 3, column: 7 }, () => h.negate(y))]);
   });
   expect(text).toEqual([
@@ -130,7 +159,8 @@ test("meshes and shardings", () => {
   const m = new Module("m", { numPartitions: 8 });
   const h = m.func("main", [{ ...x23, sharding: { mesh, dims: [["x"], []] } }]);
   const y = h.sharding_constraint(h.params[0], {
-    mesh, dims: [{ axes: ["y"], open: true, priority: 2 }, [{ axis: "x", preSize: 1, size: 2 }]],
+    mesh,
+    dims: [{ axes: ["y"], open: true, priority: 2 }, [{ axis: "x", preSize: 1, size: 2 }]],
   });
   h.return([y], { shardings: [{ mesh, dims: [[], []], replicated: ["x"] }] });
   expect(lines(m)).toEqual([
@@ -139,9 +169,13 @@ test("meshes and shardings", () => {
     'func.func public @main(%arg0: tensor<2x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<2x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], replicated={"x"}>}) {',
     '%0 = sdy.sharding_constraint %arg0 <@mesh, [{"y", ?}p2, {"x":(1)2}]> : tensor<2x3xf32>',
     "return %0 : tensor<2x3xf32>",
-    "}", "}", "",
+    "}",
+    "}",
+    "",
   ]);
-  expect(() => m.mesh(new Mesh("mesh", { x: 8 }))).toThrowError('mesh(): expected one mesh named mesh, <["x"=2, "y"=4]>, got <["x"=8]>');
+  expect(() => m.mesh(new Mesh("mesh", { x: 8 }))).toThrowError(
+    'mesh(): expected one mesh named mesh, <["x"=2, "y"=4]>, got <["x"=8]>',
+  );
   expect(String(new Mesh("ring", [["x", 2]], [1, 0]))).toBe('<["x"=2], device_ids=[1, 0]>');
 });
 

@@ -50,7 +50,8 @@ export class ShardingBuilder extends DynamicBuilder {
   /** Values with one `groupId` get the same sharding. */
   sharding_group(x: Value, groupId: number): void {
     this.checkTensor("sharding_group", x);
-    if (!(Number.isInteger(groupId) && groupId >= 0)) fail("sharding_group", "a group id that is a non-negative integer", String(groupId));
+    if (!(Number.isInteger(groupId) && groupId >= 0))
+      fail("sharding_group", "a group id that is a non-negative integer", String(groupId));
     this.emit("sharding_group", SHARDING_GROUP, [x], [], groupId);
   }
 
@@ -64,7 +65,11 @@ export class ShardingBuilder extends DynamicBuilder {
    * Runs `body` on each device with that device's part of the inputs, and puts the parts of its results together.
    * Collectives inside name devices by their position in the mesh.
    */
-  manual_computation(inputs: readonly Value[], options: ManualOptions, body: (parts: Value[]) => readonly Value[]): Value[] {
+  manual_computation(
+    inputs: readonly Value[],
+    options: ManualOptions,
+    body: (parts: Value[]) => readonly Value[],
+  ): Value[] {
     const op = "manual_computation";
     const { mesh, inShardings, outShardings } = options;
     const axes = options.manualAxes ?? mesh.axes.map(([name]) => name);
@@ -88,7 +93,14 @@ export class ShardingBuilder extends DynamicBuilder {
       const split = manualSplit(op, outShardings[i], axes);
       return { dtype: r.dtype, shape: r.shape.map((n, d) => n * split[d]) };
     });
-    return this.emit(op, MANUAL_COMPUTATION, [...inputs], wholes, { ins: [...inShardings], outs: [...outShardings], axes: [...axes] }, [region]).results;
+    return this.emit(
+      op,
+      MANUAL_COMPUTATION,
+      [...inputs],
+      wholes,
+      { ins: [...inShardings], outs: [...outShardings], axes: [...axes] },
+      [region],
+    ).results;
   }
 }
 

@@ -1,5 +1,14 @@
 /** @file Runs modules on XLA's CPU plugin, for tests. */
-import { compilePresets, executeRaw, Plugin, readRaw, uploadRaw, type BufferHandle, type Client, type LoadedExecutable } from "../../pjrt/index.js";
+import {
+  compilePresets,
+  executeRaw,
+  Plugin,
+  readRaw,
+  uploadRaw,
+  type BufferHandle,
+  type Client,
+  type LoadedExecutable,
+} from "../../pjrt/index.js";
 import type { DType } from "../../schema/dtype.js";
 import { Module, type Builder, type ParamSpec, type Value } from "../index.js";
 
@@ -26,7 +35,10 @@ export interface HostTensor {
 /** Runs a program of one function and returns the bytes of its results. */
 export function runProgram(params: readonly HostTensor[], build: (h: Builder, p: Value[]) => Value[]): DataView[] {
   const m = new Module("test");
-  const h = m.func("main", params.map(({ dtype, shape }): ParamSpec => ({ dtype, shape })));
+  const h = m.func(
+    "main",
+    params.map(({ dtype, shape }): ParamSpec => ({ dtype, shape })),
+  );
   const results = build(h, h.params);
   h.return(results);
   const executable = compileText(m.toString());
