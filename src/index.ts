@@ -1,13 +1,48 @@
 /** @file The `torch` namespace: `import * as torch from "torch-tpu"`. */
 import "./api/index.js";
 export * from "./api/generated/exports.js";
-export { as_tensor, asarray, asFloat, complexNumber, from_typed_array, frombuffer, tensor } from "./api/factories.js";
+export { fft, linalg, special } from "./api/generated/namespaces.js";
+export {
+  as_tensor,
+  asarray,
+  asFloat,
+  complexNumber,
+  from_typed_array,
+  frombuffer,
+  tensor,
+} from "./api/factories.js";
 export type { TensorData, TensorOptions, TypedArray } from "./api/factories.js";
 export { Slice, type Index } from "./api/indexing.js";
-export { enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled } from "./autograd/index.js";
+export { finfo, iinfo } from "./api/info.js";
+export { is_complex, is_floating_point, is_storage, is_tensor, numel, result_type } from "./api/predicates.js";
+export * as tpu from "./api/tpu.js";
+export * as autograd from "./autograd/index.js";
+export {
+  enable_grad,
+  inference_mode,
+  is_grad_enabled,
+  is_inference_mode_enabled,
+  no_grad,
+  set_grad_enabled,
+} from "./autograd/index.js";
 export * from "./schema/dtype.js";
 export { can_cast, get_default_dtype, promote_types, set_default_dtype } from "./schema/promotion.js";
 export { Complex, FloatScalar, type Scalar } from "./schema/scalar.js";
-export { TorchError, TorchIndexError, TorchNotImplementedError, TorchTypeError, TorchValueError } from "./schema/errors.js";
-export { device, Device, Generator, get_default_device, initial_seed, manual_seed, set_default_device, Tensor, isTensor as is_tensor } from "./tensor/index.js";
+export {
+  TorchError,
+  TorchIndexError,
+  TorchNotImplementedError,
+  TorchTypeError,
+  TorchValueError,
+} from "./schema/errors.js";
+export {
+  device,
+  Device,
+  Generator,
+  get_default_device,
+  initial_seed,
+  manual_seed,
+  set_default_device,
+  Tensor,
+} from "./tensor/index.js";
 export { functional as ops_aten } from "./api/functional.js";

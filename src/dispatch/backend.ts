@@ -120,6 +120,21 @@ export class Backend {
     return this.client.compile(text, this.compileOptions(effort));
   }
 
+  /** Waits until everything that was started on this device is done. */
+  synchronize(): void {
+    readyRaw(this.upload(new Uint8Array(1), uint8, []));
+  }
+
+  /** Bytes of the buffers that live on this device, now and at most. */
+  memory(): { liveBytes: number; peakBytes: number } {
+    return this.client.memoryStats(this.device.index);
+  }
+
+  /** Starts the count of peak bytes anew. */
+  resetPeak(): void {
+    this.client.resetPeakMemory(this.device.index);
+  }
+
   compileOptions(effort: "fast" | "full"): CompileOptions {
     const isCpu = this.client.platformName === "cpu";
     return {

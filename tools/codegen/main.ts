@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import "../../src/ops/index.js";
 import { operators } from "../../src/ops/registry.js";
-import { emitExports, emitFunctional, emitMethods, type NameTable } from "./emit.js";
+import { emitExports, emitFunctional, emitMethods, emitNamespaces, type NameTable } from "./emit.js";
 
 const root = new URL("../../", import.meta.url).pathname.replace(/\/dist\/$/, "/");
 const names = JSON.parse(readFileSync(`${root}tools/codegen/pytorch_names.json`, "utf8")) as NameTable;
@@ -11,6 +11,7 @@ const files: Record<string, string> = {
   "functional.ts": emitFunctional(operators, names),
   "methods.ts": emitMethods(operators, names),
   "exports.ts": emitExports(operators, names),
+  "namespaces.ts": emitNamespaces(operators, names),
 };
 let stale = 0;
 for (const [name, text] of Object.entries(files)) {
