@@ -72,7 +72,7 @@ class ReadyQueue {
   push(node: Node): void {
     const { heap } = this;
     heap.push(node);
-    for (let i = heap.length - 1; i > 0; ) {
+    for (let i = heap.length - 1; i > 0;) {
       const parent = (i - 1) >> 1;
       if (heap[parent].seq >= heap[i].seq) break;
       [heap[parent], heap[i]] = [heap[i], heap[parent]];
@@ -85,9 +85,10 @@ class ReadyQueue {
     const last = heap.pop()!;
     if (heap.length > 0) {
       heap[0] = last;
-      for (let i = 0; ; ) {
+      for (let i = 0; ;) {
         let largest = i;
-        for (const child of [2 * i + 1, 2 * i + 2]) if (child < heap.length && heap[child].seq > heap[largest].seq) largest = child;
+        for (const child of [2 * i + 1, 2 * i + 2])
+          if (child < heap.length && heap[child].seq > heap[largest].seq) largest = child;
         if (largest === i) break;
         [heap[largest], heap[i]] = [heap[i], heap[largest]];
         i = largest;
@@ -144,12 +145,17 @@ function run(task: Task): (Tensor | null)[] {
 function startGrad(output: Tensor, given: Tensor | null | undefined, index: number): Tensor {
   if (given) {
     if (given.shape.join() !== output.shape.join()) {
-      throw new TorchError(`Mismatch in shape: grad_output[${index}] has a shape of ${sizeText(given.shape)} and output[${index}] has a shape of ${sizeText(output.shape)}.`);
+      throw new TorchError(
+        `Mismatch in shape: grad_output[${index}] has a shape of ${sizeText(given.shape)} and output[${index}] has a shape of ${sizeText(output.shape)}.`,
+      );
     }
     return given;
   }
   if (output.numel() !== 1) throw new TorchError("grad can be implicitly created only for scalar outputs");
-  if (!output.is_floating_point() && !output.is_complex()) throw new TorchError(`grad can be implicitly created only for real scalar outputs but got ${output.dtype.toString()}`);
+  if (!output.is_floating_point() && !output.is_complex())
+    throw new TorchError(
+      `grad can be implicitly created only for real scalar outputs but got ${output.dtype.toString()}`,
+    );
   return torchFunctions().ones_like(output);
 }
 
@@ -160,8 +166,14 @@ export interface BackwardOptions {
   create_graph?: boolean;
 }
 
-function start(outputs: readonly Tensor[], gradOutputs: readonly (Tensor | null | undefined)[], options: BackwardOptions, targets: readonly (Edge | null)[] | null): (Tensor | null)[] {
-  if (is_inference_mode_enabled()) throw new TorchError("Cannot run backward inside inference_mode: expected a graph, got inference tensors");
+function start(
+  outputs: readonly Tensor[],
+  gradOutputs: readonly (Tensor | null | undefined)[],
+  options: BackwardOptions,
+  targets: readonly (Edge | null)[] | null,
+): (Tensor | null)[] {
+  if (is_inference_mode_enabled())
+    throw new TorchError("Cannot run backward inside inference_mode: expected a graph, got inference tensors");
   const roots = outputs.map((o, i) => {
     const edge = gradientEdge(o);
     if (!edge) throw new TorchError(`element ${i} of tensors does not require grad and does not have a grad_fn`);
@@ -202,7 +214,11 @@ export function backward(
 export function grad(
   outputs: Tensor | readonly Tensor[],
   inputs: Tensor | readonly Tensor[],
-  options: BackwardOptions & { grad_outputs?: Tensor | null | readonly (Tensor | null)[]; allow_unused?: boolean; materialize_grads?: boolean } = {},
+  options: BackwardOptions & {
+    grad_outputs?: Tensor | null | readonly (Tensor | null)[];
+    allow_unused?: boolean;
+    materialize_grads?: boolean;
+  } = {},
 ): (Tensor | null)[] {
   const ins = asList(inputs);
   const targets = ins.map((t) => {
@@ -212,11 +228,18 @@ export function grad(
     }
     return gradientEdge(t);
   });
-  const found = start(asList(outputs), options.grad_outputs === null || options.grad_outputs === undefined ? [] : asList(options.grad_outputs), options, targets);
+  const found = start(
+    asList(outputs),
+    options.grad_outputs === null || options.grad_outputs === undefined ? [] : asList(options.grad_outputs),
+    options,
+    targets,
+  );
   return found.map((g, i) => {
     if (g) return g;
     if (options.materialize_grads) return torchFunctions().zeros_like(ins[i]);
     if (options.allow_unused) return null;
-    throw new TorchError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+    throw new TorchError(
+      "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.",
+    );
   });
 }

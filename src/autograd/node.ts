@@ -73,7 +73,8 @@ export abstract class Node {
   }
 
   runPostHooks(gradInputs: Grad[], gradOutputs: Grad[]): Grad[] {
-    if (this.postHooks) for (const hook of this.postHooks.values()) gradInputs = hook(gradInputs, gradOutputs) ?? gradInputs;
+    if (this.postHooks)
+      for (const hook of this.postHooks.values()) gradInputs = hook(gradInputs, gradOutputs) ?? gradInputs;
     return gradInputs;
   }
 
@@ -119,10 +120,11 @@ export class AccumulateGrad extends Node {
     if (!grad) return [];
     const { variable } = this;
     const meta = variable.ensureMeta();
-    if (meta.grad === null) meta.grad = createGraph ? grad : grad.spec.isRoot ? copyOnWrite(grad) : torchFunctions().clone(grad);
+    if (meta.grad === null)
+      meta.grad = createGraph ? grad : grad.spec.isRoot ? copyOnWrite(grad) : torchFunctions().clone(grad);
     else if (createGraph) meta.grad = torchFunctions().add(meta.grad, grad);
     else meta.grad.add_(grad);
-    for (const hook of meta.postAccumulateHooks.values()) hook(variable);
+    if (meta.postAccumulateHooks) for (const hook of meta.postAccumulateHooks.values()) hook(variable);
     return [];
   }
 }

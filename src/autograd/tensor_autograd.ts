@@ -44,24 +44,45 @@ function gradFnOf(t: Tensor): Node | null {
 function requiresGrad(t: Tensor): boolean {
   if (t.requiresGradFlag) return true;
   const base = t.meta?.base;
-  return base !== null && base !== undefined && t.meta!.viewVersion !== t.storageRef.version && base.requires_grad && gradFnOf(t) !== null;
+  return (
+    base !== null &&
+    base !== undefined &&
+    t.meta!.viewVersion !== t.storageRef.version &&
+    base.requires_grad &&
+    gradFnOf(t) !== null
+  );
 }
 
 function setRequiresGrad(t: Tensor, value: boolean): void {
   if (t.grad_fn !== null && !value) {
-    throw new TorchError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    throw new TorchError(
+      "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().",
+    );
   }
-  if (value && !t.dtype.is_differentiable) throw new TorchError(`only Tensors of floating point and complex dtype can require gradients, got ${t.dtype.toString()}`);
-  if (value && t.inference) throw new TorchError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  if (value && !t.dtype.is_differentiable)
+    throw new TorchError(
+      `only Tensors of floating point and complex dtype can require gradients, got ${t.dtype.toString()}`,
+    );
+  if (value && t.inference)
+    throw new TorchError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   t.requiresGradFlag = value;
 }
 
 function setGrad(t: Tensor, value: Tensor | null): void {
   if (value !== null) {
     if (value === t) throw new TorchError("can't assign Variable as its own grad");
-    if (value.shape.join() !== t.shape.join()) throw new TorchError(`assigned grad has data of a different size: expected ${sizeText(t.shape)}, got ${sizeText(value.shape)}`);
-    if (value.dtype !== t.dtype) throw new TorchError(`assigned grad has data of a different type: expected ${t.dtype.toString()}, got ${value.dtype.toString()}`);
-    if (value.device !== t.device) throw new TorchError(`assigned grad has data located on a different device: expected ${t.device.toString()}, got ${value.device.toString()}`);
+    if (value.shape.join() !== t.shape.join())
+      throw new TorchError(
+        `assigned grad has data of a different size: expected ${sizeText(t.shape)}, got ${sizeText(value.shape)}`,
+      );
+    if (value.dtype !== t.dtype)
+      throw new TorchError(
+        `assigned grad has data of a different type: expected ${t.dtype.toString()}, got ${value.dtype.toString()}`,
+      );
+    if (value.device !== t.device)
+      throw new TorchError(
+        `assigned grad has data located on a different device: expected ${t.device.toString()}, got ${value.device.toString()}`,
+      );
   }
   if (value !== null || t.meta !== null) t.ensureMeta().grad = value;
 }
@@ -103,8 +124,9 @@ const methods: TensorAutograd & ThisType<Tensor> = {
   },
   register_post_accumulate_grad_hook(hook) {
     if (!this.requires_grad) throw new TorchError("cannot register a hook on a tensor that doesn't require gradient");
-    if (this.grad_fn !== null) throw new TorchError("post accumulate grad hooks cannot be registered on non-leaf tensors");
-    return addHook(this.ensureMeta().postAccumulateHooks, hook);
+    if (this.grad_fn !== null)
+      throw new TorchError("post accumulate grad hooks cannot be registered on non-leaf tensors");
+    return addHook((this.ensureMeta().postAccumulateHooks ??= new Map<number, (tensor: Tensor) => void>()), hook);
   },
   retain_grad() {
     if (!this.requires_grad) throw new TorchError("can't retain_grad on Tensor that has requires_grad=False");

@@ -15,8 +15,7 @@ export interface AutogradMeta {
   retainsGrad: boolean;
   /** Where the gradient of a leaf arrives. */
   accumulator: Node | null;
-  hooks: Map<number, (grad: Tensor) => Tensor | void>;
-  postAccumulateHooks: Map<number, (tensor: Tensor) => void>;
+  postAccumulateHooks: Map<number, (tensor: Tensor) => void> | null;
   /** For a differentiable view: the tensor it is a view of. */
   base: Tensor | null;
   /** The base's version for which the view's grad_fn is right. */
@@ -147,8 +146,7 @@ export class Tensor {
       grad: null,
       retainsGrad: false,
       accumulator: null,
-      hooks: new Map(),
-      postAccumulateHooks: new Map(),
+      postAccumulateHooks: null,
       base: null,
       viewVersion: 0,
       viewCreation: "default",
