@@ -23,7 +23,12 @@ const getClient = (): Client => (client ??= Plugin.load(path!).createClient({ de
 
 /** Compiles a program for `devices` partitions. */
 export const compileText = (text: string, devices = 1): LoadedExecutable =>
-  getClient().compile(text, devices === 1 ? compilePresets.fast : { ...compilePresets.fast, numPartitions: devices });
+  getClient().compile(
+    text,
+    devices === 1
+      ? compilePresets.fast
+      : { ...compilePresets.fast, numPartitions: devices, useShardyPartitioner: true },
+  );
 
 /** A tensor on the host: bytes in PJRT's layout, where types below a byte take one. */
 export interface HostTensor {
