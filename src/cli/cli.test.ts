@@ -1,16 +1,26 @@
 /** @file The command line: usage and exit codes, tables, and a doctor that works when nothing else does. */
 
-import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { removeTemporaryFolders, temporaryFolder } from "../../tests/kit/fake_pip.js";
-import { assetFolder, assetSpec } from "../assets/index.js";
+import { assetFolder, assetSpec, cacheRoot, findAsset } from "../assets/index.js";
+import { addonPath } from "../pjrt/addon.js";
 import { main, packageVersion } from "./main.js";
 import { formatTable } from "./table.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Whether native/ was built for this machine. */
+function addonIsBuilt(): boolean {
+  try {
+    return existsSync(addonPath());
+  } catch {
+    return false;
+  }
+}
 
 let stdout: string;
 let stderr: string;
@@ -140,6 +150,40 @@ describe("doctor", () => {
     const { status, report } = doctor(ROOT, { TORCH_TPU_PLUGIN_PATH: "/nonexistent/plugin.so" });
     expect(status).toBe(1);
     expect(check(report, "plugin")).toMatchObject({ verdict: "fail", detail: expect.stringContaining("got no file") });
+  });
+
+  describe.skipIf(!addonIsBuilt())("with the native addon", () => {
+    it("a plugin that is no library, or has no PJRT in it, is a failure with the reason", () => {
+      const text = join(temporaryFolder(), "plugin.so");
+      writeFileSync(text, "no library");
+      const { status, report } = doctor(ROOT, { TORCH_TPU_PLUGIN_PATH: text });
+      expect(status).toBe(1);
+      expect(check(report, "addon")?.verdict).toBe("ok");
+      expect(check(report, "plugin")).toMatchObject({ verdict: "fail", detail: expect.stringContaining(text) });
+      expect(check(report, "client")?.verdict).toBe("fail");
+    });
+
+    it("a plugin that ends the process which loads it is a failure, not the end of doctor", () => {
+      const folder = temporaryFolder();
+      const source = "#include <stdlib.h>\n__attribute__((constructor)) static void start(void) { abort(); }\n";
+      const plugin = join(folder, "plugin.so");
+      const gcc = ["-shared", "-fPIC", "-x", "c", "-", "-o", plugin];
+      execFileSync(process.env.CC ?? "cc", gcc, { input: source });
+      const { status, report } = doctor(ROOT, { TORCH_TPU_PLUGIN_PATH: plugin });
+      expect(status).toBe(1);
+      expect(check(report, "plugin")).toMatchObject({ verdict: "fail", detail: expect.stringContaining("SIGABRT") });
+      expect(check(report, "memory")).toBeDefined();
+    });
+
+    it("finds everything in order where the CPU plugin is here", (context) => {
+      vi.stubEnv("TORCH_TPU_HOME", undefined);
+      if (findAsset("cpu") === null) context.skip("the CPU plugin is not here");
+      const { status, report } = doctor(ROOT, { TORCH_TPU_HOME: cacheRoot() });
+      expect(report.checks.filter(({ verdict }) => verdict === "fail")).toEqual([]);
+      expect(status).toBe(0);
+      expect(check(report, "plugin")?.detail).toMatch(/PJRT API 0\.\d+/);
+      expect(check(report, "client")?.detail).toMatch(/platform cpu, \d+ device/);
+    });
   });
 
   it("tells a TPU by what the environment of a TPU VM says", () => {

@@ -41,19 +41,19 @@ async function run(args: readonly string[]): Promise<void> {
   const say = (step: ProbeStep): void => void process.stdout.write(JSON.stringify(step) + "\n");
   let step: ProbeStep["step"] = "addon";
   try {
-    const { Plugin, addonPath } = await import("../pjrt/index.js");
+    const { addon, addonPath } = await import("../pjrt/addon.js");
+    const native = addon();
     say({ step, detail: addonPath() });
     if (args[0] !== "plugin") return;
     step = "plugin";
-    const plugin = Plugin.load(args[1]);
-    say({ step, detail: `PJRT API ${plugin.apiVersion.major}.${plugin.apiVersion.minor}` });
+    const plugin = native.loadPlugin(args[1], []);
+    const { major, minor } = native.pluginInfo(plugin);
+    say({ step, detail: `PJRT API ${major}.${minor}` });
     step = "client";
-    const client = plugin.createClient();
-    const kinds = client.devices().map((device) => device.kind);
-    say({
-      step,
-      detail: `${client.platformName}, ${kinds.length} device${kinds.length === 1 ? "" : "s"} (${kinds[0]})`,
-    });
+    const { platformName, devices } = native.clientInfo(native.createClient(plugin, []));
+    const names = devices.slice(0, 4).map((device) => device.kind);
+    const more = devices.length > names.length ? ", …" : "";
+    say({ step, detail: `platform ${platformName}, ${devices.length} device(s): ${names.join(", ")}${more}` });
   } catch (error) {
     say({ step, error: error instanceof Error ? error.message : String(error) });
   }
