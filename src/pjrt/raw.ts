@@ -1,0 +1,69 @@
+/**
+ * @file Step 5 of a call, execute: the native functions as the dispatcher calls them. Handles are opaque: they own what
+ * they point to, free it in garbage collection, and belong to the thread that made them. A wrong handle is an Error.
+ */
+
+import { addon } from "./addon.js";
+
+declare const brand: unique symbol;
+
+/** A device buffer. */
+export type BufferHandle = { readonly [brand]: "buffer" };
+/** A compiled program. */
+export type ExecutableHandle = { readonly [brand]: "executable" };
+export type ClientHandle = { readonly [brand]: "client" };
+export type PluginHandle = { readonly [brand]: "plugin" };
+export type TopologyHandle = { readonly [brand]: "topology" };
+
+/**
+ * Runs a program on its one device. Returns the handle itself for 1 output, else an array. Does not wait for the result:
+ * a failure while the program runs throws where a result is read. Inputs that the program donates are gone afterwards.
+ */
+export let executeRaw = (
+  executable: ExecutableHandle,
+  args: readonly BufferHandle[],
+): BufferHandle | BufferHandle[] => {
+  bindRaw();
+  return executeRaw(executable, args);
+};
+
+/**
+ * A new buffer on the client's `device`-th addressable device with a copy of `data`: row-major elements of the type with
+ * the code `pjrtType` (`DType.pjrt`), one byte an element for types smaller than a byte.
+ */
+export let uploadRaw = (
+  client: ClientHandle,
+  device: number,
+  data: ArrayBufferView,
+  pjrtType: number,
+  dims: readonly number[],
+): BufferHandle => {
+  bindRaw();
+  return uploadRaw(client, device, data, pjrtType, dims);
+};
+
+/** Blocks until the buffer is ready and copies its elements, row-major, into `dst`, which must have exactly their size. */
+export let readRaw = (buffer: BufferHandle, dst: ArrayBufferView): void => {
+  bindRaw();
+  readRaw(buffer, dst);
+};
+
+/** Copies the elements into `dst` when they are ready, without blocking the event loop. Do not use `dst` before. */
+export const readAsync = async (buffer: BufferHandle, dst: ArrayBufferView): Promise<void> => readRaw(buffer, dst);
+
+/** Blocks until the buffer is ready. Throws what went wrong while it was computed. */
+export const readyRaw = (buffer: BufferHandle): void => addon().ready(buffer);
+
+/** Frees the device memory now, or when the programs that read it are done. Harmless when repeated. */
+export const deleteRaw = (buffer: BufferHandle): void => addon().remove(buffer);
+
+/** Whether the buffer was deleted or donated. */
+export const isDeletedRaw = (buffer: BufferHandle): boolean => addon().isDeleted(buffer);
+
+/** Replaces the first call's stand-ins by the native functions themselves. */
+export function bindRaw(): void {
+  const native = addon();
+  executeRaw = native.execute;
+  uploadRaw = native.upload;
+  readRaw = native.read;
+}
