@@ -1,29 +1,37 @@
 /** @file Arithmetic on pairs of tensors: add, sub, mul, div, pow, remainders. */
 import type { Builder, Value } from "../hlo/index.js";
 import * as dt from "../schema/dtype.js";
-import { Complex, TorchError, type DType } from "../schema/index.js";
+import { TorchError, type DType } from "../schema/index.js";
+import type { Tensor } from "../tensor/index.js";
 import { binary, promotedPair } from "./families.js";
 import { fullLike, inComputeType } from "./helpers.js";
-import { op } from "./registry.js";
+import { op, type Torch } from "./registry.js";
+import { truncate } from "./rounding.js";
+import type { ScalarArgument } from "./schema_types.js";
 import type { ScalarValue } from "./scalar_value.js";
 
-/** `alpha` in the type of the result; refuses what PyTorch refuses. */
-function alphaOf(name: string, dtype: DType, alpha: ScalarValue): void {
+/** Refuses an `alpha` that does not fit the type of the result. */
+function checkAlpha(dtype: DType, alpha: ScalarValue): void {
   if (alpha.kind === "bool" && dtype !== dt.bool)
     throw new TorchError(`Boolean alpha only supported for Boolean results.`);
   if (alpha.kind === "float" && !dtype.is_differentiable)
     throw new TorchError(`For integral input tensors, argument alpha must not be a floating point number.`);
   if (alpha.kind === "complex" && !dtype.is_complex)
     throw new TorchError(`For non-complex input tensors, argument alpha must not be a complex number.`);
-  void name;
 }
 
 /** b · alpha, where alpha is not one. */
-function scaled(h: Builder, name: string, b: Value, alpha: ScalarValue): Value {
+function scaled(h: Builder, b: Value, alpha: ScalarValue): Value {
   if (alpha.is(1)) return b;
-  alphaOf(name, b.dtype, alpha);
+  checkAlpha(b.dtype, alpha);
   const factor = alpha.fill(b.dtype, b.shape);
   return b.dtype === dt.bool ? h.and(b, factor) : h.multiply(b, factor);
+}
+
+/** The cotangent of `other` in self + alpha · other. */
+function scaledCotangent(t: Torch, dy: Tensor, alpha: ScalarArgument): Tensor {
+  if (alpha === 1) return dy;
+  return dy.is_complex() ? t.conj(t.mul(t.conj(dy), alpha)) : t.mul(dy, alpha);
 }
 
 op(
@@ -35,10 +43,10 @@ op(
     lower: (h, { self, other, alpha }) => {
       const [a, b] = promotedPair(h, self, other);
       return inComputeType(h, [a, b], (x, y) =>
-        x.dtype === dt.bool ? h.or(x, scaled(h, "add", y, alpha)) : h.add(x, scaled(h, "add", y, alpha)),
+        x.dtype === dt.bool ? h.or(x, scaled(h, y, alpha)) : h.add(x, scaled(h, y, alpha)),
       );
     },
-    grad: (t, { alpha }, dy) => ({ self: dy, other: alpha === 1 ? dy : t.mul(dy, conjScalar(alpha)) }),
+    grad: (t, { alpha }, dy) => ({ self: dy, other: scaledCotangent(t, dy, alpha) }),
     numbers: ["self", "other"],
     doc: "Adds `other`, scaled by `alpha`, to `self`.",
   },
@@ -62,9 +70,9 @@ op(
           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
         );
       }
-      return inComputeType(h, [a, b], (x, y) => h.subtract(x, scaled(h, "sub", y, alpha)));
+      return inComputeType(h, [a, b], (x, y) => h.subtract(x, scaled(h, y, alpha)));
     },
-    grad: (t, { alpha }, dy) => ({ self: dy, other: alpha === 1 ? t.neg(dy) : t.neg(t.mul(dy, conjScalar(alpha))) }),
+    grad: (t, { alpha }, dy) => ({ self: dy, other: t.neg(scaledCotangent(t, dy, alpha)) }),
     numbers: ["self", "other"],
     doc: "Subtracts `other`, scaled by `alpha`, from `self`.",
   },
@@ -81,11 +89,6 @@ op(
     doc: "`other` minus `self` scaled by `alpha`.",
   },
 );
-
-/** The conjugate of a number that may be complex. */
-function conjScalar<S>(s: S): S {
-  return s instanceof Complex ? (new Complex(s.re, -s.im) as S) : s;
-}
 
 binary(
   "mul",
@@ -160,10 +163,6 @@ op(
     doc: "Divides `self` by `other`; integers give the default float type unless `rounding_mode` is 'trunc' or 'floor'.",
   },
 );
-
-/** Toward zero. */
-export const truncate = (h: Builder, x: Value): Value =>
-  h.select(h.compare(x, fullLike(h, x, 0), "LT"), h.ceil(x), h.floor(x));
 
 op(["floor_divide(Tensor self, Tensor other) -> Tensor", "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"], {
   decompose: (t, { self, other }) => t.div(self, other, { rounding_mode: "floor" }),

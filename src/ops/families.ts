@@ -1,11 +1,20 @@
 /** @file Families: the operators that differ in one formula. A family owns promotion, broadcasting and compute types. */
 import type { Builder, Value } from "../hlo/index.js";
-import { bool, type DType } from "../schema/index.js";
+import { bool, TorchError, type DType } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { align, cast, inComputeType, promotedType, requireDtype, toFloatType } from "./helpers.js";
 import { notDifferentiable, op, type OpEntry, type Torch } from "./registry.js";
 
 type UnaryGrad = ((t: Torch, self: Tensor, dy: Tensor, out: Tensor) => Tensor) | typeof notDifferentiable;
+
+export type Accepts = (dtype: DType) => boolean | string;
+
+/** Throws, in PyTorch's words, when the operator is not defined on the type of `x`. */
+export function checkAccepts(x: Value, accepts: Accepts | undefined, name: string): void {
+  const answer = accepts?.(x.dtype) ?? true;
+  if (typeof answer === "string") throw new TorchError(answer);
+  requireDtype(x, answer, name);
+}
 
 export interface UnaryOptions {
   /** StableHLO of one element, in the compute type. */
@@ -13,21 +22,20 @@ export interface UnaryOptions {
   grad?: UnaryGrad;
   /** Integers and bool are computed as the default float type (PyTorch's int-to-float promotion). */
   float?: boolean;
-  /** The types that PyTorch defines it on. */
-  accepts?: (dtype: DType) => boolean;
+  /** The types that PyTorch defines it on; a string says in PyTorch's words why not. */
+  accepts?: Accepts;
   /** 16-bit floats are computed as they are: for operators that do not round. */
   exact?: boolean;
-  /** The type of the result when it is not the operand's. */
-  result?: (dtype: DType) => DType;
   doc?: string;
 }
 
-/** An operator on every element of one tensor. */
-export function unary(name: string, options: UnaryOptions): OpEntry {
+/** An operator on every element of one tensor, which PyTorch calls `argument`. */
+export function unary(name: string, options: UnaryOptions, argument: "self" | "x" = "self"): OpEntry {
   const { accepts, lower, grad, exact, float, doc } = options;
-  return op(`${name}(Tensor self) -> Tensor`, {
-    lower: (h, { self }) => {
-      requireDtype(self, accepts?.(self.dtype) ?? true, name);
+  return op(`${name}(Tensor ${argument}) -> Tensor` as "f(Tensor self) -> Tensor", {
+    lower: (h, args) => {
+      const self = (args as unknown as Record<string, Value>)[argument];
+      checkAccepts(self, accepts, name);
       const x = float ? cast(h, self, toFloatType(self.dtype)) : self;
       return exact ? lower(h, x) : inComputeType(h, [x], (v) => lower(h, v));
     },
@@ -50,7 +58,7 @@ export interface BinaryOptions {
   lower(h: Builder, a: Value, b: Value): Value;
   grad?: BinaryGrad;
   float?: boolean;
-  accepts?: (dtype: DType) => boolean;
+  accepts?: Accepts;
   exact?: boolean;
   doc?: string;
 }
@@ -72,7 +80,7 @@ export function binary(
   return op(schemas as readonly ["x(Tensor self, Tensor other) -> Tensor"], {
     lower: (h, { self, other }) => {
       const [a, b] = promotedPair(h, self, other, float);
-      requireDtype(a, accepts?.(a.dtype) ?? true, name);
+      checkAccepts(a, accepts, name);
       return exact ? lower(h, a, b) : inComputeType(h, [a, b], (x, y) => lower(h, x, y));
     },
     grad,
@@ -84,8 +92,12 @@ export function binary(
 export type Direction = "EQ" | "NE" | "LT" | "LE" | "GT" | "GE";
 
 /** A comparison: promotes its operands, gives bool. */
-export function comparison(name: string, direction: Direction): OpEntry {
-  return op([`${name}.Tensor(Tensor self, Tensor other) -> Tensor`], {
+export function comparison(name: string, direction: Direction, doc: string): OpEntry {
+  const schemas = [
+    `${name}.Tensor(Tensor self, Tensor other) -> Tensor`,
+    `${name}.Scalar(Tensor self, Scalar other) -> Tensor`,
+  ] as const;
+  return op(schemas as unknown as readonly ["x(Tensor self, Tensor other) -> Tensor"], {
     lower: (h, { self, other }) => {
       const [a, b] = promotedPair(h, self, other);
       requireDtype(a, !a.dtype.is_complex || direction === "EQ" || direction === "NE", name);
@@ -93,16 +105,18 @@ export function comparison(name: string, direction: Direction): OpEntry {
     },
     grad: notDifferentiable,
     numbers: ["self", "other"],
+    doc,
   });
 }
 
 /** Logical operators see their operands as "not zero". */
-export function logical(name: string, lower: (h: Builder, a: Value, b: Value) => Value): OpEntry {
+export function logical(name: string, doc: string, lower: (h: Builder, a: Value, b: Value) => Value): OpEntry {
   return op(`${name}(Tensor self, Tensor other) -> Tensor`, {
     lower: (h, { self, other }) => {
       const [a, b] = align(h, [cast(h, self, bool), cast(h, other, bool)], bool);
       return lower(h, a, b);
     },
     grad: notDifferentiable,
+    doc,
   });
 }

@@ -1,10 +1,27 @@
 /** @file The ATen operators. Importing this registers all of them. */
+import "./activations.js";
+import "./aliases.js";
 import "./arithmetic.js";
+import "./bessel.js";
+import "./bitwise.js";
+import "./class_losses.js";
+import "./combination.js";
+import "./comparison.js";
+import "./complex.js";
 import "./creation.js";
+import "./dropout.js";
+import "./gamma.js";
+import "./losses.js";
 import "./matmul.js";
 import "./movement.js";
 import "./pointwise.js";
+import "./polynomials.js";
+import "./random.js";
 import "./reduction.js";
+import "./rounding.js";
+import "./softmax.js";
+import "./special.js";
+import "./trigonometry.js";
 import "./writes.js";
 export * from "./registry.js";
 export * from "./torch_ref.js";

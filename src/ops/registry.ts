@@ -135,6 +135,8 @@ function argKind(argument: SchemaArgument, definition: AnyDefinition): ArgKind {
     if (list !== null) return optionalElements ? ArgKind.OptionalTensorList : ArgKind.TensorList;
     return optional ? ArgKind.OptionalTensor : ArgKind.Tensor;
   }
+  // a number that stands where the entry's first schema has a tensor
+  if (base === "Scalar" && list === null && definition.numbers?.includes(argument.name)) return ArgKind.Tensor;
   if (base === "Scalar" && !definition.statics?.includes(argument.name))
     return list === null ? ArgKind.Scalar : ArgKind.ScalarList;
   return base === "Device" || base === "Generator" || base === "Layout" ? ArgKind.Placement : ArgKind.Static;

@@ -5,6 +5,206 @@ import type { DeviceLike, Generator, Tensor } from "../../tensor/index.js";
 
 /** Every operator as a function. */
 export interface Functional {
+  /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.neg.html */
+  neg(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The tensor itself. @see https://docs.pytorch.org/docs/stable/generated/torch.positive.html */
+  positive(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.abs.html */
+  abs(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** -1, 0 or 1. @see https://docs.pytorch.org/docs/stable/generated/torch.sign.html */
+  sign(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** x / |x|; 0 for 0. @see https://docs.pytorch.org/docs/stable/generated/torch.sgn.html */
+  sgn(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether the sign bit is set, which -0 has too. @see https://docs.pytorch.org/docs/stable/generated/torch.signbit.html */
+  signbit(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** e to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.exp.html */
+  exp(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 2 to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.exp2.html */
+  exp2(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** exp(x) - 1, accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.expm1.html */
+  expm1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Natural logarithm. @see https://docs.pytorch.org/docs/stable/generated/torch.log.html */
+  log(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Logarithm to base 2. @see https://docs.pytorch.org/docs/stable/generated/torch.log2.html */
+  log2(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Logarithm to base 10. @see https://docs.pytorch.org/docs/stable/generated/torch.log10.html */
+  log10(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** log(1 + x), accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.log1p.html */
+  log1p(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Square root. @see https://docs.pytorch.org/docs/stable/generated/torch.sqrt.html */
+  sqrt(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** One over the square root. @see https://docs.pytorch.org/docs/stable/generated/torch.rsqrt.html */
+  rsqrt(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 1 / x. @see https://docs.pytorch.org/docs/stable/generated/torch.reciprocal.html */
+  reciprocal(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** x · x. @see https://docs.pytorch.org/docs/stable/generated/torch.square.html */
+  square(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 1 / (1 + exp(-x)). @see https://docs.pytorch.org/docs/stable/generated/torch.sigmoid.html */
+  sigmoid(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** log(x / (1 - x)); `eps` keeps x between eps and 1 - eps. @see https://docs.pytorch.org/docs/stable/generated/torch.logit.html */
+  logit(input: Tensor, options?: { eps?: number | null; out?: Tensor }): Tensor;
+  logit(input: Tensor, eps: number | null, options?: { out?: Tensor }): Tensor;
+  /** Degrees to radians. @see https://docs.pytorch.org/docs/stable/generated/torch.deg2rad.html */
+  deg2rad(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Radians to degrees. @see https://docs.pytorch.org/docs/stable/generated/torch.rad2deg.html */
+  rad2deg(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Numbers in place of NaN and infinities. @see https://docs.pytorch.org/docs/stable/generated/torch.nan_to_num.html */
+  nan_to_num(input: Tensor, options?: { nan?: number | null; posinf?: number | null; neginf?: number | null; out?: Tensor }): Tensor;
+  nan_to_num(input: Tensor, nan: number | null, options?: { posinf?: number | null; neginf?: number | null; out?: Tensor }): Tensor;
+  nan_to_num(input: Tensor, nan: number | null, posinf: number | null, options?: { neginf?: number | null; out?: Tensor }): Tensor;
+  nan_to_num(input: Tensor, nan: number | null, posinf: number | null, neginf: number | null, options?: { out?: Tensor }): Tensor;
+  /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.conj.html */
+  conj(input: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements are equal. @see https://docs.pytorch.org/docs/stable/generated/torch.eq.html */
+  eq(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  eq(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements differ. @see https://docs.pytorch.org/docs/stable/generated/torch.ne.html */
+  ne(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  ne(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements of `self` are smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.lt.html */
+  lt(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  lt(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements of `self` are smaller or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.le.html */
+  le(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  le(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements of `self` are larger. @see https://docs.pytorch.org/docs/stable/generated/torch.gt.html */
+  gt(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  gt(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements of `self` are larger or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.ge.html */
+  ge(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  ge(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether both elements are nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.logical_and.html */
+  logical_and(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether one element is nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.logical_or.html */
+  logical_or(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether exactly one element is nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.logical_xor.html */
+  logical_xor(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether elements are zero. @see https://docs.pytorch.org/docs/stable/generated/torch.logical_not.html */
+  logical_not(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether elements are NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.isnan.html */
+  isnan(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether elements are infinite. @see https://docs.pytorch.org/docs/stable/generated/torch.isinf.html */
+  isinf(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether elements are neither infinite nor NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.isfinite.html */
+  isfinite(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether elements are +∞. @see https://docs.pytorch.org/docs/stable/generated/torch.isposinf.html */
+  isposinf(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether elements are -∞. @see https://docs.pytorch.org/docs/stable/generated/torch.isneginf.html */
+  isneginf(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `self` where the condition holds, `other` elsewhere. @see https://docs.pytorch.org/docs/stable/generated/torch.where.html */
+  where(condition: Tensor, input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  where(condition: Tensor, input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  where(condition: Tensor, input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  where(condition: Tensor, input: Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  where(condition: Tensor, options?: { out?: Tensor }): Tensor[];
+  /** The larger of two elements; NaN if one is. @see https://docs.pytorch.org/docs/stable/generated/torch.maximum.html */
+  maximum(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The larger of two elements; the other one where one is NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.fmax.html */
+  fmax(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The smaller of two elements; NaN if one is. @see https://docs.pytorch.org/docs/stable/generated/torch.minimum.html */
+  minimum(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The smaller of two elements; the other one where one is NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.fmin.html */
+  fmin(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Keeps elements between `min` and `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.clamp.html */
+  clamp(input: Tensor, options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  clamp(input: Tensor, min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  clamp(input: Tensor, min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null, options?: { out?: Tensor }): Tensor;
+  clamp(input: Tensor, options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  clamp(input: Tensor, min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  clamp(input: Tensor, min: Scalar | SymScalar | null, max: Scalar | SymScalar | null, options?: { out?: Tensor }): Tensor;
+  /** Raises elements to `min`. @see https://docs.pytorch.org/docs/stable/generated/torch.clamp_min.html */
+  clamp_min(input: Tensor, min: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  clamp_min(input: Tensor, min: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Lowers elements to `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.clamp_max.html */
+  clamp_max(input: Tensor, max: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  clamp_max(input: Tensor, max: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether |self - other| ≤ atol + rtol·|other|. @see https://docs.pytorch.org/docs/stable/generated/torch.isclose.html */
+  isclose(input: Tensor, other: Tensor, options?: { rtol?: number; atol?: number; equal_nan?: boolean; out?: Tensor }): Tensor;
+  isclose(input: Tensor, other: Tensor, rtol: number, options?: { atol?: number; equal_nan?: boolean; out?: Tensor }): Tensor;
+  isclose(input: Tensor, other: Tensor, rtol: number, atol: number, options?: { equal_nan?: boolean; out?: Tensor }): Tensor;
+  isclose(input: Tensor, other: Tensor, rtol: number, atol: number, equal_nan: boolean, options?: { out?: Tensor }): Tensor;
+  /** Whether every pair of elements is close; reads the value. @see https://docs.pytorch.org/docs/stable/generated/torch.allclose.html */
+  allclose(input: Tensor, other: Tensor, options?: { rtol?: number; atol?: number; equal_nan?: boolean }): boolean;
+  allclose(input: Tensor, other: Tensor, rtol: number, options?: { atol?: number; equal_nan?: boolean }): boolean;
+  allclose(input: Tensor, other: Tensor, rtol: number, atol: number, options?: { equal_nan?: boolean }): boolean;
+  allclose(input: Tensor, other: Tensor, rtol: number, atol: number, equal_nan: boolean): boolean;
+  /** Whether shapes and all elements are equal; reads the value. @see https://docs.pytorch.org/docs/stable/generated/torch.equal.html */
+  equal(input: Tensor, other: Tensor): boolean;
+  /** Zero for negative elements. @see https://docs.pytorch.org/docs/stable/generated/torch.relu.html */
+  relu(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Elements kept between 0 and 6. */
+  relu6(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Elements kept between two numbers. */
+  hardtanh(input: Tensor, options?: { min_val?: Scalar | SymScalar; max_val?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  hardtanh(input: Tensor, min_val: Scalar | SymScalar, options?: { max_val?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  hardtanh(input: Tensor, min_val: Scalar | SymScalar, max_val: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** x · Φ(x), Φ the normal distribution function, or its approximation by tanh. */
+  gelu(input: Tensor, options?: { approximate?: string; out?: Tensor }): Tensor;
+  /** x · sigmoid(x). */
+  silu(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** x · tanh(softplus(x)). */
+  mish(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** log(1 + exp(beta · x)) / beta; x itself above the threshold. */
+  softplus(input: Tensor, options?: { beta?: Scalar | SymScalar; threshold?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  softplus(input: Tensor, beta: Scalar | SymScalar, options?: { threshold?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  softplus(input: Tensor, beta: Scalar | SymScalar, threshold: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** log(sigmoid(x)), without underflow. */
+  log_sigmoid(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** log(sigmoid(x)), and a buffer that PyTorch's own backward uses. */
+  log_sigmoid_forward(input: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly output: Tensor; readonly buffer: Tensor };
+  /** x for positive elements, alpha · (exp(x) - 1) for the others. */
+  elu(input: Tensor, options?: { alpha?: Scalar | SymScalar; scale?: Scalar | SymScalar; input_scale?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  elu(input: Tensor, alpha: Scalar | SymScalar, options?: { scale?: Scalar | SymScalar; input_scale?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  elu(input: Tensor, alpha: Scalar | SymScalar, scale: Scalar | SymScalar, options?: { input_scale?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  elu(input: Tensor, alpha: Scalar | SymScalar, scale: Scalar | SymScalar, input_scale: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** x for positive elements, alpha · (exp(x / alpha) - 1) for the others. @see https://docs.pytorch.org/docs/stable/generated/torch.celu.html */
+  celu(input: Tensor, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  celu(input: Tensor, alpha: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** elu with the constants that keep mean 0 and variance 1 through layers. @see https://docs.pytorch.org/docs/stable/generated/torch.selu.html */
+  selu(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** x for positive elements, negative_slope · x for the others. */
+  leaky_relu(input: Tensor, options?: { negative_slope?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  leaky_relu(input: Tensor, negative_slope: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** x for positive elements, weight · x for the others; one weight, or one a channel. @see https://docs.pytorch.org/docs/stable/generated/torch.prelu.html */
+  prelu(input: Tensor, weight: Tensor, options?: { out?: Tensor }): Tensor;
+  /** prelu with a weight that broadcasts. @see https://docs.pytorch.org/docs/stable/generated/torch._prelu_kernel.html */
+  _prelu_kernel(input: Tensor, weight: Tensor, options?: { out?: Tensor }): Tensor;
+  /** (x + 3) / 6 kept between 0 and 1. */
+  hardsigmoid(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** x · hardsigmoid(x). */
+  hardswish(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Zero for elements between -lambd and lambd. @see https://docs.pytorch.org/docs/stable/generated/torch.hardshrink.html */
+  hardshrink(input: Tensor, options?: { lambd?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  hardshrink(input: Tensor, lambd: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Moves elements toward zero by lambd, stopping at zero. */
+  softshrink(input: Tensor, options?: { lambd?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  softshrink(input: Tensor, lambd: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `value` for elements that are not above the threshold. @see https://docs.pytorch.org/docs/stable/generated/torch.threshold.html */
+  threshold(input: Tensor, threshold: Scalar | SymScalar, value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The first half along a dimension times the sigmoid of the second. */
+  glu(input: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
+  glu(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor;
+  /** x - tanh(x). */
+  tanhshrink(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** x / (1 + |x|). */
+  softsign(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The smallest integer not below each element. @see https://docs.pytorch.org/docs/stable/generated/torch.ceil.html */
+  ceil(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The largest integer not above each element. @see https://docs.pytorch.org/docs/stable/generated/torch.floor.html */
+  floor(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Toward zero to an integer. @see https://docs.pytorch.org/docs/stable/generated/torch.trunc.html */
+  trunc(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** To the nearest integer, halves to even; or to `decimals` places. @see https://docs.pytorch.org/docs/stable/generated/torch.round.html */
+  round(input: Tensor, options?: { decimals?: number; out?: Tensor }): Tensor;
+  round(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** What is left after rounding toward zero. @see https://docs.pytorch.org/docs/stable/generated/torch.frac.html */
+  frac(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Mantissa in [0.5, 1) and exponent of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.frexp.html */
+  frexp(input: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly mantissa: Tensor; readonly exponent: Tensor };
+  /** self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.ldexp.html */
+  ldexp(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The next number after `self` towards `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.nextafter.html */
+  nextafter(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Adds `other`, scaled by `alpha`, to `self`. @see https://docs.pytorch.org/docs/stable/generated/torch.add.html */
   add(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
   add(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
@@ -35,6 +235,437 @@ export interface Functional {
   /** The remainder of division, with the sign of the dividend. @see https://docs.pytorch.org/docs/stable/generated/torch.fmod.html */
   fmod(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   fmod(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Complement of every bit; logical not for bool. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_not.html */
+  bitwise_not(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** And of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_and.html */
+  bitwise_and(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_and(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_and(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** And of every bit. */
+  __and__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __and__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_or.html */
+  bitwise_or(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_or(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_or(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Or of every bit. */
+  __or__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __or__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Exclusive or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_xor.html */
+  bitwise_xor(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_xor(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_xor(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Exclusive or of every bit. */
+  __xor__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __xor__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Moves bits up: self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_left_shift.html */
+  bitwise_left_shift(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_left_shift(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_left_shift(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Moves bits up: self · 2^other. */
+  __lshift__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __lshift__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Moves bits down, keeping the sign: self / 2^other rounded down. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_right_shift.html */
+  bitwise_right_shift(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_right_shift(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_right_shift(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Moves bits down, keeping the sign: self / 2^other rounded down. */
+  __rshift__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __rshift__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `self` to the power of `exponent`. @see https://docs.pytorch.org/docs/stable/generated/torch.pow.html */
+  pow(input: Tensor | Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  pow(input: Tensor | Scalar | SymScalar, exponent: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  pow(input: Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `self` to the power of `exponent`, in float64 or complex128. @see https://docs.pytorch.org/docs/stable/generated/torch.float_power.html */
+  float_power(input: Tensor | Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  float_power(input: Tensor | Scalar | SymScalar, exponent: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  float_power(input: Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Between `self` and `end`, `weight` of the way. @see https://docs.pytorch.org/docs/stable/generated/torch.lerp.html */
+  lerp(input: Tensor, end: Tensor, weight: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  lerp(input: Tensor, end: Tensor, weight: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** self + value · tensor1 · tensor2. @see https://docs.pytorch.org/docs/stable/generated/torch.addcmul.html */
+  addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  /** self + value · tensor1 / tensor2. @see https://docs.pytorch.org/docs/stable/generated/torch.addcdiv.html */
+  addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  /** √(self² + other²), without overflow on the way. @see https://docs.pytorch.org/docs/stable/generated/torch.hypot.html */
+  hypot(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The size of `self` with the sign of `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.copysign.html */
+  copysign(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  copysign(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** 0 below zero, 1 above, `values` at zero. @see https://docs.pytorch.org/docs/stable/generated/torch.heaviside.html */
+  heaviside(input: Tensor, values: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Greatest common divisor. @see https://docs.pytorch.org/docs/stable/generated/torch.gcd.html */
+  gcd(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Least common multiple. @see https://docs.pytorch.org/docs/stable/generated/torch.lcm.html */
+  lcm(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** log(exp(self) + exp(other)), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.logaddexp.html */
+  logaddexp(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** log2(2^self + 2^other), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.logaddexp2.html */
+  logaddexp2(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** self · log(other), 0 where self is 0. @see https://docs.pytorch.org/docs/stable/generated/torch.xlogy.html */
+  xlogy(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  xlogy(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  xlogy(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** self · log1p(other), 0 where self is 0. */
+  special_xlog1py(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_xlog1py(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_xlog1py(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Logarithm of |Γ(x)|. @see https://docs.pytorch.org/docs/stable/generated/torch.lgamma.html */
+  lgamma(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Derivative of lgamma. @see https://docs.pytorch.org/docs/stable/generated/torch.digamma.html */
+  digamma(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The n-th derivative of digamma. @see https://docs.pytorch.org/docs/stable/generated/torch.polygamma.html */
+  polygamma(n: number, input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Logarithm of the multivariate gamma function of dimension p. @see https://docs.pytorch.org/docs/stable/generated/torch.mvlgamma.html */
+  mvlgamma(input: Tensor, p: number, options?: { out?: Tensor }): Tensor;
+  /** Hurwitz zeta function; no gradient in its first argument. */
+  special_zeta(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_zeta(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_zeta(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Regularized lower incomplete gamma function; no gradient in its first argument. @see https://docs.pytorch.org/docs/stable/generated/torch.igamma.html */
+  igamma(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Regularized lower incomplete gamma function; no gradient in its first argument. */
+  special_gammainc(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Regularized upper incomplete gamma function; no gradient in its first argument. @see https://docs.pytorch.org/docs/stable/generated/torch.igammac.html */
+  igammac(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Regularized upper incomplete gamma function; no gradient in its first argument. */
+  special_gammaincc(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Exponentials along a dimension, divided by their sum. @see https://docs.pytorch.org/docs/stable/generated/torch._softmax.html */
+  _softmax(input: Tensor, dim: number, half_to_float: boolean, options?: { out?: Tensor }): Tensor;
+  /** Logarithm of softmax. @see https://docs.pytorch.org/docs/stable/generated/torch._log_softmax.html */
+  _log_softmax(input: Tensor, dim: number, half_to_float: boolean, options?: { out?: Tensor }): Tensor;
+  /** The gradient of softmax from its result. @see https://docs.pytorch.org/docs/stable/generated/torch._softmax_backward_data.html */
+  _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: number, input_dtype: DType, options?: { out?: Tensor }): Tensor;
+  /** The gradient of log_softmax from its result. @see https://docs.pytorch.org/docs/stable/generated/torch._log_softmax_backward_data.html */
+  _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: number, input_dtype: DType, options?: { out?: Tensor }): Tensor;
+  /** Exponentials along a dimension, divided by their sum. @see https://docs.pytorch.org/docs/stable/generated/torch.softmax.html */
+  softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  softmax(input: Tensor, dim: number, dtype: DType | null, options?: { out?: Tensor }): Tensor;
+  /** Logarithm of softmax. @see https://docs.pytorch.org/docs/stable/generated/torch.log_softmax.html */
+  log_softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  log_softmax(input: Tensor, dim: number, dtype: DType | null, options?: { out?: Tensor }): Tensor;
+  /** Softmax of the negative. */
+  softmin(input: Tensor, dim: number, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  softmin(input: Tensor, dim: number, dtype: DType | null, options?: { out?: Tensor }): Tensor;
+  /** Softmax that is zero where every element along the dimension is -∞. @see https://docs.pytorch.org/docs/stable/generated/torch._safe_softmax.html */
+  _safe_softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  _safe_softmax(input: Tensor, dim: number, dtype: DType | null, options?: { out?: Tensor }): Tensor;
+  /** Error function. @see https://docs.pytorch.org/docs/stable/generated/torch.erf.html */
+  erf(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 1 - erf(x). @see https://docs.pytorch.org/docs/stable/generated/torch.erfc.html */
+  erfc(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The inverse of the error function. @see https://docs.pytorch.org/docs/stable/generated/torch.erfinv.html */
+  erfinv(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** exp(x²) · erfc(x). */
+  special_erfcx(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The normal distribution function. */
+  special_ndtr(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Logarithm of the normal distribution function. */
+  special_log_ndtr(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The inverse of the normal distribution function. */
+  special_ndtri(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** -x · log(x), 0 at 0 and -∞ below. */
+  special_entr(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Sine. @see https://docs.pytorch.org/docs/stable/generated/torch.sin.html */
+  sin(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.cos.html */
+  cos(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.tan.html */
+  tan(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse sine. @see https://docs.pytorch.org/docs/stable/generated/torch.asin.html */
+  asin(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.acos.html */
+  acos(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.atan.html */
+  atan(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Hyperbolic sine. @see https://docs.pytorch.org/docs/stable/generated/torch.sinh.html */
+  sinh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Hyperbolic cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.cosh.html */
+  cosh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.tanh.html */
+  tanh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse hyperbolic sine. @see https://docs.pytorch.org/docs/stable/generated/torch.asinh.html */
+  asinh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse hyperbolic cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.acosh.html */
+  acosh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.atanh.html */
+  atanh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** sin(πx) / (πx), 1 at 0. @see https://docs.pytorch.org/docs/stable/generated/torch.sinc.html */
+  sinc(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The angle of the point (other, self), in (-π, π]. @see https://docs.pytorch.org/docs/stable/generated/torch.atan2.html */
+  atan2(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.absolute.html */
+  absolute(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.negative.html */
+  negative(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse sine. @see https://docs.pytorch.org/docs/stable/generated/torch.arcsin.html */
+  arcsin(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.arccos.html */
+  arccos(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.arctan.html */
+  arctan(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse hyperbolic sine. @see https://docs.pytorch.org/docs/stable/generated/torch.arcsinh.html */
+  arcsinh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse hyperbolic cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.arccosh.html */
+  arccosh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Inverse hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.arctanh.html */
+  arctanh(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The angle of the point (other, self), in (-π, π]. @see https://docs.pytorch.org/docs/stable/generated/torch.arctan2.html */
+  arctan2(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Toward zero to an integer. @see https://docs.pytorch.org/docs/stable/generated/torch.fix.html */
+  fix(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Keeps elements between `min` and `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.clip.html */
+  clip(input: Tensor, options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  clip(input: Tensor, min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  clip(input: Tensor, min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null, options?: { out?: Tensor }): Tensor;
+  clip(input: Tensor, options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  clip(input: Tensor, min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  clip(input: Tensor, min: Scalar | SymScalar | null, max: Scalar | SymScalar | null, options?: { out?: Tensor }): Tensor;
+  /** Divides `self` by `other`; integers give the default float type unless `rounding_mode` is 'trunc' or 'floor'. @see https://docs.pytorch.org/docs/stable/generated/torch.divide.html */
+  divide(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { rounding_mode?: string | null; out?: Tensor }): Tensor;
+  divide(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { rounding_mode?: string | null; out?: Tensor }): Tensor;
+  divide(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  divide(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Multiplies `self` by `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.multiply.html */
+  multiply(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  multiply(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Subtracts `other`, scaled by `alpha`, from `self`. @see https://docs.pytorch.org/docs/stable/generated/torch.subtract.html */
+  subtract(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  subtract(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  subtract(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, alpha: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements of `self` are larger. @see https://docs.pytorch.org/docs/stable/generated/torch.greater.html */
+  greater(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  greater(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements of `self` are larger or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.greater_equal.html */
+  greater_equal(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  greater_equal(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements of `self` are smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.less.html */
+  less(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  less(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements of `self` are smaller or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.less_equal.html */
+  less_equal(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  less_equal(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Whether elements differ. @see https://docs.pytorch.org/docs/stable/generated/torch.not_equal.html */
+  not_equal(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  not_equal(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Derivative of lgamma. */
+  special_digamma(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Error function. */
+  special_erf(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 1 - erf(x). */
+  special_erfc(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The inverse of the error function. */
+  special_erfinv(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 2 to the power of each element. */
+  special_exp2(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** exp(x) - 1, accurate near 0. */
+  special_expm1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** 1 / (1 + exp(-x)). */
+  special_expit(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** log(1 + x), accurate near 0. */
+  special_log1p(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** log(x / (1 - x)); `eps` keeps x between eps and 1 - eps. */
+  special_logit(input: Tensor, options?: { eps?: number | null; out?: Tensor }): Tensor;
+  special_logit(input: Tensor, eps: number | null, options?: { out?: Tensor }): Tensor;
+  /** Logarithm of |Γ(x)|. */
+  special_gammaln(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Logarithm of the multivariate gamma function of dimension p. */
+  special_multigammaln(input: Tensor, p: number, options?: { out?: Tensor }): Tensor;
+  /** The n-th derivative of digamma. */
+  special_polygamma(n: number, input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Derivative of lgamma. */
+  special_psi(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** sin(πx) / (πx), 1 at 0. */
+  special_sinc(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Divides `self` by `other`; integers give the default float type unless `rounding_mode` is 'trunc' or 'floor'. @see https://docs.pytorch.org/docs/stable/generated/torch.true_divide.html */
+  true_divide(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  true_divide(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** self · log(other), 0 where self is 0. */
+  special_xlogy(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_xlogy(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_xlogy(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** To the nearest integer, halves to even; or to `decimals` places. */
+  special_round(input: Tensor, options?: { decimals?: number; out?: Tensor }): Tensor;
+  /** Exponentials along a dimension, divided by their sum. */
+  special_softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  special_softmax(input: Tensor, dim: number, dtype: DType | null, options?: { out?: Tensor }): Tensor;
+  /** Logarithm of softmax. */
+  special_log_softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** `add` with its arguments exchanged. */
+  __radd__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `mul` with its arguments exchanged. */
+  __rmul__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `sub` with its arguments exchanged. */
+  __rsub__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `div` with its arguments exchanged. */
+  __rdiv__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `remainder` with its arguments exchanged. */
+  __rmod__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `pow` with its arguments exchanged. */
+  __rpow__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `bitwise_and` with its arguments exchanged. */
+  __rand__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `bitwise_or` with its arguments exchanged. */
+  __ror__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `bitwise_xor` with its arguments exchanged. */
+  __rxor__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Bessel function of the first kind of order 0. */
+  special_bessel_j0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Bessel function of the first kind of order 1. */
+  special_bessel_j1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Bessel function of the second kind of order 0. */
+  special_bessel_y0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Bessel function of the second kind of order 1. */
+  special_bessel_y1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Modified Bessel function of the first kind of order 0. */
+  special_modified_bessel_i0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Modified Bessel function of the first kind of order 1. */
+  special_modified_bessel_i1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Modified Bessel function of the second kind of order 0. */
+  special_modified_bessel_k0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Modified Bessel function of the second kind of order 1. */
+  special_modified_bessel_k1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** exp(x) · K0(x). */
+  special_scaled_modified_bessel_k0(x: Tensor, options?: { out?: Tensor }): Tensor;
+  /** exp(x) · K1(x). */
+  special_scaled_modified_bessel_k1(x: Tensor, options?: { out?: Tensor }): Tensor;
+  /** sin(x) / x. */
+  special_spherical_bessel_j0(x: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Airy function. */
+  special_airy_ai(x: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Modified Bessel function of the first kind of order 0. @see https://docs.pytorch.org/docs/stable/generated/torch.i0.html */
+  i0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Modified Bessel function of the first kind of order 0. */
+  special_i0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** exp(-|x|) · I0(x). */
+  special_i0e(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Modified Bessel function of the first kind of order 1. */
+  special_i1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** exp(-|x|) · I1(x). */
+  special_i1e(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The sum of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.sum.html */
+  sum(input: Tensor, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  sum(input: Tensor, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  sum(input: Tensor, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** The mean of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.mean.html */
+  mean(input: Tensor, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  mean(input: Tensor, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  mean(input: Tensor, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  sum_to_size(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
+  sum_to_size(input: Tensor, ...size: number[]): Tensor;
+  /** Squared difference. */
+  mse_loss(input: Tensor, target: Tensor, options?: { reduction?: number; out?: Tensor }): Tensor;
+  mse_loss(input: Tensor, target: Tensor, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** Squared difference below beta, absolute difference above. */
+  smooth_l1_loss(input: Tensor, target: Tensor, options?: { reduction?: number; beta?: number; out?: Tensor }): Tensor;
+  smooth_l1_loss(input: Tensor, target: Tensor, reduction: number, options?: { beta?: number; out?: Tensor }): Tensor;
+  smooth_l1_loss(input: Tensor, target: Tensor, reduction: number, beta: number, options?: { out?: Tensor }): Tensor;
+  /** Half the squared difference up to delta, a line beyond. */
+  huber_loss(input: Tensor, target: Tensor, options?: { reduction?: number; delta?: number; out?: Tensor }): Tensor;
+  huber_loss(input: Tensor, target: Tensor, reduction: number, options?: { delta?: number; out?: Tensor }): Tensor;
+  huber_loss(input: Tensor, target: Tensor, reduction: number, delta: number, options?: { out?: Tensor }): Tensor;
+  /** Absolute difference. */
+  l1_loss(input: Tensor, target: Tensor, options?: { reduction?: number; out?: Tensor }): Tensor;
+  l1_loss(input: Tensor, target: Tensor, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** -(target · log(x) + (1 - target) · log(1 - x)), logarithms not below -100. */
+  binary_cross_entropy(input: Tensor, target: Tensor, options?: { weight?: Tensor | null; reduction?: number; out?: Tensor }): Tensor;
+  binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | null, options?: { reduction?: number; out?: Tensor }): Tensor;
+  binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** Binary cross entropy of sigmoid(x), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.binary_cross_entropy_with_logits.html */
+  binary_cross_entropy_with_logits(input: Tensor, target: Tensor, options?: { weight?: Tensor | null; pos_weight?: Tensor | null; reduction?: number; out?: Tensor }): Tensor;
+  binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | null, options?: { pos_weight?: Tensor | null; reduction?: number; out?: Tensor }): Tensor;
+  binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | null, pos_weight: Tensor | null, options?: { reduction?: number; out?: Tensor }): Tensor;
+  binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | null, pos_weight: Tensor | null, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** target · (log(target) - x), x being log-probabilities. @see https://docs.pytorch.org/docs/stable/generated/torch.kl_div.html */
+  kl_div(input: Tensor, target: Tensor, options?: { reduction?: number; log_target?: boolean; out?: Tensor }): Tensor;
+  kl_div(input: Tensor, target: Tensor, reduction: number, options?: { log_target?: boolean; out?: Tensor }): Tensor;
+  /** Negative log likelihood of Poisson counts. @see https://docs.pytorch.org/docs/stable/generated/torch.poisson_nll_loss.html */
+  poisson_nll_loss(input: Tensor, target: Tensor, log_input: boolean, full: boolean, eps: number, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** x where the target is 1, max(0, margin - x) where it is -1. @see https://docs.pytorch.org/docs/stable/generated/torch.hinge_embedding_loss.html */
+  hinge_embedding_loss(input: Tensor, target: Tensor, options?: { margin?: number; reduction?: number; out?: Tensor }): Tensor;
+  hinge_embedding_loss(input: Tensor, target: Tensor, margin: number, options?: { reduction?: number; out?: Tensor }): Tensor;
+  hinge_embedding_loss(input: Tensor, target: Tensor, margin: number, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** max(0, -target · (input1 - input2) + margin). @see https://docs.pytorch.org/docs/stable/generated/torch.margin_ranking_loss.html */
+  margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, options?: { margin?: number; reduction?: number; out?: Tensor }): Tensor;
+  margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: number, options?: { reduction?: number; out?: Tensor }): Tensor;
+  margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: number, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** 1 - cos where the target is 1, max(0, cos - margin) where it is -1. @see https://docs.pytorch.org/docs/stable/generated/torch.cosine_embedding_loss.html */
+  cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, options?: { margin?: number; reduction?: number; out?: Tensor }): Tensor;
+  cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: number, options?: { reduction?: number; out?: Tensor }): Tensor;
+  cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: number, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** log(1 + exp(-target · x)). */
+  soft_margin_loss(input: Tensor, target: Tensor, options?: { reduction?: number; out?: Tensor }): Tensor;
+  soft_margin_loss(input: Tensor, target: Tensor, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** The p-norm of x1 - x2 + eps along the last dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.pairwise_distance.html */
+  pairwise_distance(x1: Tensor, x2: Tensor, options?: { p?: number; eps?: number; keepdim?: boolean; out?: Tensor }): Tensor;
+  pairwise_distance(x1: Tensor, x2: Tensor, p: number, options?: { eps?: number; keepdim?: boolean; out?: Tensor }): Tensor;
+  pairwise_distance(x1: Tensor, x2: Tensor, p: number, eps: number, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  pairwise_distance(x1: Tensor, x2: Tensor, p: number, eps: number, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** max(0, d(anchor, positive) - d(anchor, negative) + margin). @see https://docs.pytorch.org/docs/stable/generated/torch.triplet_margin_loss.html */
+  triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, options?: { margin?: number; p?: number; eps?: number; swap?: boolean; reduction?: number; out?: Tensor }): Tensor;
+  triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: number, options?: { p?: number; eps?: number; swap?: boolean; reduction?: number; out?: Tensor }): Tensor;
+  triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: number, p: number, options?: { eps?: number; swap?: boolean; reduction?: number; out?: Tensor }): Tensor;
+  triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: number, p: number, eps: number, options?: { swap?: boolean; reduction?: number; out?: Tensor }): Tensor;
+  triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: number, p: number, eps: number, swap: boolean, options?: { reduction?: number; out?: Tensor }): Tensor;
+  triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: number, p: number, eps: number, swap: boolean, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** Cosine of the angle between vectors along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.cosine_similarity.html */
+  cosine_similarity(x1: Tensor, x2: Tensor, options?: { dim?: number; eps?: number; out?: Tensor }): Tensor;
+  cosine_similarity(x1: Tensor, x2: Tensor, dim: number, options?: { eps?: number; out?: Tensor }): Tensor;
+  cosine_similarity(x1: Tensor, x2: Tensor, dim: number, eps: number, options?: { out?: Tensor }): Tensor;
+  /** Negative log likelihood of class targets, and the sum of the classes' weights. */
+  nll_loss_forward(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, ignore_index: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly output: Tensor; readonly total_weight: Tensor };
+  /** Negative log likelihood of class targets, and the sum of the classes' weights. */
+  nll_loss2d_forward(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, ignore_index: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly output: Tensor; readonly total_weight: Tensor };
+  /** Negative log likelihood of class targets; NaN for a target that is no class. */
+  nll_loss(input: Tensor, target: Tensor, options?: { weight?: Tensor | null; reduction?: number; ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss(input: Tensor, target: Tensor, weight: Tensor | null, options?: { reduction?: number; ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, options?: { ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, ignore_index: number, options?: { out?: Tensor }): Tensor;
+  /** Negative log likelihood of one class for each pixel. */
+  nll_loss2d(input: Tensor, target: Tensor, options?: { weight?: Tensor | null; reduction?: number; ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss2d(input: Tensor, target: Tensor, weight: Tensor | null, options?: { reduction?: number; ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss2d(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, options?: { ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss2d(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, ignore_index: number, options?: { out?: Tensor }): Tensor;
+  /** Negative log likelihood of class targets over any number of dimensions. */
+  nll_loss_nd(input: Tensor, target: Tensor, options?: { weight?: Tensor | null; reduction?: number; ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | null, options?: { reduction?: number; ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, options?: { ignore_index?: number; out?: Tensor }): Tensor;
+  nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, ignore_index: number, options?: { out?: Tensor }): Tensor;
+  /** Cross entropy of softmax(x) with classes or class probabilities; NaN for a target that is no class. */
+  cross_entropy_loss(input: Tensor, target: Tensor, options?: { weight?: Tensor | null; reduction?: number; ignore_index?: number; label_smoothing?: number; out?: Tensor }): Tensor;
+  cross_entropy_loss(input: Tensor, target: Tensor, weight: Tensor | null, options?: { reduction?: number; ignore_index?: number; label_smoothing?: number; out?: Tensor }): Tensor;
+  cross_entropy_loss(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, options?: { ignore_index?: number; label_smoothing?: number; out?: Tensor }): Tensor;
+  cross_entropy_loss(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, ignore_index: number, options?: { label_smoothing?: number; out?: Tensor }): Tensor;
+  cross_entropy_loss(input: Tensor, target: Tensor, weight: Tensor | null, reduction: number, ignore_index: number, label_smoothing: number, options?: { out?: Tensor }): Tensor;
+  /** How far other classes come within the margin of the target's score, to the power p. */
+  multi_margin_loss(input: Tensor, target: Tensor, options?: { p?: Scalar | SymScalar; margin?: Scalar | SymScalar; weight?: Tensor | null; reduction?: number; out?: Tensor }): Tensor;
+  multi_margin_loss(input: Tensor, target: Tensor, p: Scalar | SymScalar, options?: { margin?: Scalar | SymScalar; weight?: Tensor | null; reduction?: number; out?: Tensor }): Tensor;
+  multi_margin_loss(input: Tensor, target: Tensor, p: Scalar | SymScalar, margin: Scalar | SymScalar, options?: { weight?: Tensor | null; reduction?: number; out?: Tensor }): Tensor;
+  multi_margin_loss(input: Tensor, target: Tensor, p: Scalar | SymScalar, margin: Scalar | SymScalar, weight: Tensor | null, options?: { reduction?: number; out?: Tensor }): Tensor;
+  multi_margin_loss(input: Tensor, target: Tensor, p: Scalar | SymScalar, margin: Scalar | SymScalar, weight: Tensor | null, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** How far other classes come within 1 of the target classes' scores; targets end at -1. */
+  multilabel_margin_loss(input: Tensor, target: Tensor, options?: { reduction?: number; out?: Tensor }): Tensor;
+  multilabel_margin_loss(input: Tensor, target: Tensor, reduction: number, options?: { out?: Tensor }): Tensor;
+  /** multilabel_margin_loss, and which classes are targets. */
+  multilabel_margin_loss_forward(input: Tensor, target: Tensor, reduction: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly output: Tensor; readonly is_target: Tensor };
+  /** real + i·imag. @see https://docs.pytorch.org/docs/stable/generated/torch.complex.html */
+  complex(real: Tensor, imag: Tensor, options?: { out?: Tensor }): Tensor;
+  /** A complex number from its absolute value and angle. @see https://docs.pytorch.org/docs/stable/generated/torch.polar.html */
+  polar(abs: Tensor, angle: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Complex conjugate, as new values. @see https://docs.pytorch.org/docs/stable/generated/torch._conj_physical.html */
+  _conj_physical(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Complex conjugate, as new values. @see https://docs.pytorch.org/docs/stable/generated/torch.conj_physical.html */
+  conj_physical(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch._conj.html */
+  _conj(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The tensor itself: conjugates and negatives are computed at once here. @see https://docs.pytorch.org/docs/stable/generated/torch.resolve_conj.html */
+  resolve_conj(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The tensor itself: conjugates and negatives are computed at once here. @see https://docs.pytorch.org/docs/stable/generated/torch.resolve_neg.html */
+  resolve_neg(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The angle of a complex number; 0 or π of a real one. @see https://docs.pytorch.org/docs/stable/generated/torch.angle.html */
+  angle(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Whether the imaginary part is zero. @see https://docs.pytorch.org/docs/stable/generated/torch.isreal.html */
+  isreal(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Zeros. @see https://docs.pytorch.org/docs/stable/generated/torch.zeros.html */
   zeros(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   zeros(...size: number[]): Tensor;
@@ -82,6 +713,32 @@ export interface Functional {
   /** The upper triangle of matrices, zeros elsewhere. @see https://docs.pytorch.org/docs/stable/generated/torch.triu.html */
   triu(input: Tensor, options?: { diagonal?: number; out?: Tensor }): Tensor;
   triu(input: Tensor, diagonal: number, options?: { out?: Tensor }): Tensor;
+  /** Zeros with probability p, the rest scaled by 1 / (1 - p); and the mask of what was kept. @see https://docs.pytorch.org/docs/stable/generated/torch.native_dropout.html */
+  native_dropout(input: Tensor, p: number, train: boolean | null, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of dropout from its mask. */
+  native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: number, options?: { out?: Tensor }): Tensor;
+  /** While training, zeros with probability p and the rest scaled by 1 / (1 - p). @see https://docs.pytorch.org/docs/stable/generated/torch.dropout.html */
+  dropout(input: Tensor, p: number, train: boolean, options?: { out?: Tensor }): Tensor;
+  /** While training, zeros with probability p and the rest scaled by 1 / (1 - p). In place. @see https://docs.pytorch.org/docs/stable/generated/torch.dropout_.html */
+  dropout_(input: Tensor, p: number, train: boolean, options?: { out?: Tensor }): Tensor;
+  /** Dropout of whole feature maps. @see https://docs.pytorch.org/docs/stable/generated/torch.feature_dropout.html */
+  feature_dropout(input: Tensor, p: number, train: boolean, options?: { out?: Tensor }): Tensor;
+  /** Dropout of whole feature maps. In place. @see https://docs.pytorch.org/docs/stable/generated/torch.feature_dropout_.html */
+  feature_dropout_(input: Tensor, p: number, train: boolean, options?: { out?: Tensor }): Tensor;
+  /** Dropout that keeps mean and variance, for networks with selu. @see https://docs.pytorch.org/docs/stable/generated/torch.alpha_dropout.html */
+  alpha_dropout(input: Tensor, p: number, train: boolean, options?: { out?: Tensor }): Tensor;
+  /** Dropout that keeps mean and variance, for networks with selu. In place. @see https://docs.pytorch.org/docs/stable/generated/torch.alpha_dropout_.html */
+  alpha_dropout_(input: Tensor, p: number, train: boolean, options?: { out?: Tensor }): Tensor;
+  /** Alpha dropout of whole feature maps. @see https://docs.pytorch.org/docs/stable/generated/torch.feature_alpha_dropout.html */
+  feature_alpha_dropout(input: Tensor, p: number, train: boolean, options?: { out?: Tensor }): Tensor;
+  /** Alpha dropout of whole feature maps. In place. @see https://docs.pytorch.org/docs/stable/generated/torch.feature_alpha_dropout_.html */
+  feature_alpha_dropout_(input: Tensor, p: number, train: boolean, options?: { out?: Tensor }): Tensor;
+  /** x for positive elements; the others times a slope, random between lower and upper while training. @see https://docs.pytorch.org/docs/stable/generated/torch.rrelu.html */
+  rrelu(input: Tensor, options?: { lower?: Scalar | SymScalar; upper?: Scalar | SymScalar; training?: boolean; generator?: Generator | null; out?: Tensor }): Tensor;
+  rrelu(input: Tensor, lower: Scalar | SymScalar, options?: { upper?: Scalar | SymScalar; training?: boolean; generator?: Generator | null; out?: Tensor }): Tensor;
+  rrelu(input: Tensor, lower: Scalar | SymScalar, upper: Scalar | SymScalar, options?: { training?: boolean; generator?: Generator | null; out?: Tensor }): Tensor;
+  rrelu(input: Tensor, lower: Scalar | SymScalar, upper: Scalar | SymScalar, training: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  rrelu(input: Tensor, lower: Scalar | SymScalar, upper: Scalar | SymScalar, training: boolean, generator: Generator | null, options?: { out?: Tensor }): Tensor;
   /** The product of two matrices. @see https://docs.pytorch.org/docs/stable/generated/torch.mm.html */
   mm(input: Tensor, mat2: Tensor, options?: { out?: Tensor }): Tensor;
   /** Products of two batches of matrices. @see https://docs.pytorch.org/docs/stable/generated/torch.bmm.html */
@@ -215,66 +872,154 @@ export interface Functional {
   view_as_real(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex.html */
   view_as_complex(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.neg.html */
-  neg(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** The tensor itself. @see https://docs.pytorch.org/docs/stable/generated/torch.positive.html */
-  positive(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.abs.html */
-  abs(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** -1, 0 or 1. @see https://docs.pytorch.org/docs/stable/generated/torch.sign.html */
-  sign(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** x / |x|; 0 for 0. @see https://docs.pytorch.org/docs/stable/generated/torch.sgn.html */
-  sgn(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Whether the sign bit is set, which -0 has too. @see https://docs.pytorch.org/docs/stable/generated/torch.signbit.html */
-  signbit(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** e to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.exp.html */
-  exp(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** 2 to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.exp2.html */
-  exp2(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** exp(x) - 1, accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.expm1.html */
-  expm1(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Natural logarithm. @see https://docs.pytorch.org/docs/stable/generated/torch.log.html */
-  log(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Logarithm to base 2. @see https://docs.pytorch.org/docs/stable/generated/torch.log2.html */
-  log2(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Logarithm to base 10. @see https://docs.pytorch.org/docs/stable/generated/torch.log10.html */
-  log10(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** log(1 + x), accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.log1p.html */
-  log1p(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Square root. @see https://docs.pytorch.org/docs/stable/generated/torch.sqrt.html */
-  sqrt(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** One over the square root. @see https://docs.pytorch.org/docs/stable/generated/torch.rsqrt.html */
-  rsqrt(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** 1 / x. @see https://docs.pytorch.org/docs/stable/generated/torch.reciprocal.html */
-  reciprocal(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** x · x. @see https://docs.pytorch.org/docs/stable/generated/torch.square.html */
-  square(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** 1 / (1 + exp(-x)). @see https://docs.pytorch.org/docs/stable/generated/torch.sigmoid.html */
-  sigmoid(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** log(x / (1 - x)); `eps` keeps x between eps and 1 - eps. @see https://docs.pytorch.org/docs/stable/generated/torch.logit.html */
-  logit(input: Tensor, options?: { eps?: number | null; out?: Tensor }): Tensor;
-  logit(input: Tensor, eps: number | null, options?: { out?: Tensor }): Tensor;
-  /** Degrees to radians. @see https://docs.pytorch.org/docs/stable/generated/torch.deg2rad.html */
-  deg2rad(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Radians to degrees. @see https://docs.pytorch.org/docs/stable/generated/torch.rad2deg.html */
-  rad2deg(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Numbers in place of NaN and infinities. @see https://docs.pytorch.org/docs/stable/generated/torch.nan_to_num.html */
-  nan_to_num(input: Tensor, options?: { nan?: number | null; posinf?: number | null; neginf?: number | null; out?: Tensor }): Tensor;
-  nan_to_num(input: Tensor, nan: number | null, options?: { posinf?: number | null; neginf?: number | null; out?: Tensor }): Tensor;
-  nan_to_num(input: Tensor, nan: number | null, posinf: number | null, options?: { neginf?: number | null; out?: Tensor }): Tensor;
-  nan_to_num(input: Tensor, nan: number | null, posinf: number | null, neginf: number | null, options?: { out?: Tensor }): Tensor;
-  /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.conj.html */
-  conj(input: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** The sum of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.sum.html */
-  sum(input: Tensor, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
-  sum(input: Tensor, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
-  sum(input: Tensor, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
-  /** The mean of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.mean.html */
-  mean(input: Tensor, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
-  mean(input: Tensor, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
-  mean(input: Tensor, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
-  sum_to_size(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
-  sum_to_size(input: Tensor, ...size: number[]): Tensor;
+  /** Hermite polynomial (physicists'). */
+  special_hermite_polynomial_h(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_h(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_h(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Hermite polynomial (probabilists'). */
+  special_hermite_polynomial_he(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_he(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_he(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Laguerre polynomial. */
+  special_laguerre_polynomial_l(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_laguerre_polynomial_l(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_laguerre_polynomial_l(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Legendre polynomial. */
+  special_legendre_polynomial_p(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_legendre_polynomial_p(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_legendre_polynomial_p(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Chebyshev polynomial of the first kind. */
+  special_chebyshev_polynomial_t(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_t(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_t(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Chebyshev polynomial of the first kind at 2x - 1. */
+  special_shifted_chebyshev_polynomial_t(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_t(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_t(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Chebyshev polynomial of the second kind. */
+  special_chebyshev_polynomial_u(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_u(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_u(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Chebyshev polynomial of the second kind at 2x - 1. */
+  special_shifted_chebyshev_polynomial_u(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_u(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_u(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Chebyshev polynomial of the third kind. */
+  special_chebyshev_polynomial_v(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_v(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_v(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Chebyshev polynomial of the third kind at 2x - 1. */
+  special_shifted_chebyshev_polynomial_v(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_v(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_v(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Chebyshev polynomial of the fourth kind. */
+  special_chebyshev_polynomial_w(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_w(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_w(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Chebyshev polynomial of the fourth kind at 2x - 1. */
+  special_shifted_chebyshev_polynomial_w(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_w(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_w(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Uniform in [0, 1). @see https://docs.pytorch.org/docs/stable/generated/torch.rand.html */
+  rand(size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  rand(...size: number[]): Tensor;
+  rand(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Uniform in [0, 1), with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.rand_like.html */
+  rand_like(input: Tensor, options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  rand_like(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Normal with mean 0 and deviation 1. @see https://docs.pytorch.org/docs/stable/generated/torch.randn.html */
+  randn(size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randn(...size: number[]): Tensor;
+  randn(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Normal with mean 0 and deviation 1, with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.randn_like.html */
+  randn_like(input: Tensor, options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randn_like(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Integers from `low` (default 0) up to, not including, `high`. @see https://docs.pytorch.org/docs/stable/generated/torch.randint.html */
+  randint(low: number, high: number, size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randint(low: number, high: number, size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randint(high: number, size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randint(high: number, ...size: number[]): Tensor;
+  randint(high: number, size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Integers from `low` up to, not including, `high`, with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.randint_like.html */
+  randint_like(input: Tensor, low: number, high: number, options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randint_like(input: Tensor, low: number, high: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randint_like(input: Tensor, high: number, options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randint_like(input: Tensor, high: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** The integers below `n` in random order. @see https://docs.pytorch.org/docs/stable/generated/torch.randperm.html */
+  randperm(n: number, options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randperm(n: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Normal with a mean and a deviation for each element. @see https://docs.pytorch.org/docs/stable/generated/torch.normal.html */
+  normal(mean: Tensor, std: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  normal(mean: Tensor, options?: { std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  normal(mean: Tensor, std: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  normal(mean: number, std: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  normal(mean: number, std: number, size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Writes normal random numbers. */
+  normal_(input: Tensor, options?: { mean?: number; std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  normal_(input: Tensor, mean: number, options?: { std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  normal_(input: Tensor, mean: number, std: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes normal random numbers. */
+  normal_functional(input: Tensor, options?: { mean?: number; std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  normal_functional(input: Tensor, mean: number, options?: { std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  normal_functional(input: Tensor, mean: number, std: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes uniform random numbers in [from, to). */
+  uniform_(input: Tensor, options?: { from?: number; to?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  uniform_(input: Tensor, from: number, options?: { to?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  uniform_(input: Tensor, from: number, to: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes uniform random numbers in [from, to). */
+  uniform(input: Tensor, options?: { from?: number; to?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  uniform(input: Tensor, from: number, options?: { to?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  uniform(input: Tensor, from: number, to: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes exponential random numbers with mean 1 / lambd. */
+  exponential_(input: Tensor, options?: { lambd?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  exponential_(input: Tensor, lambd: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes exponential random numbers with mean 1 / lambd. */
+  exponential(input: Tensor, options?: { lambd?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  exponential(input: Tensor, lambd: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes how many trials with probability p the first success takes. */
+  geometric_(input: Tensor, p: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes how many trials with probability p the first success takes. */
+  geometric(input: Tensor, p: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes Cauchy random numbers. */
+  cauchy_(input: Tensor, options?: { median?: number; sigma?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  cauchy_(input: Tensor, median: number, options?: { sigma?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  cauchy_(input: Tensor, median: number, sigma: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes Cauchy random numbers. */
+  cauchy(input: Tensor, options?: { median?: number; sigma?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  cauchy(input: Tensor, median: number, options?: { sigma?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  cauchy(input: Tensor, median: number, sigma: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes numbers whose logarithm is normal. */
+  log_normal_(input: Tensor, options?: { mean?: number; std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  log_normal_(input: Tensor, mean: number, options?: { std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  log_normal_(input: Tensor, mean: number, std: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes numbers whose logarithm is normal. */
+  log_normal(input: Tensor, options?: { mean?: number; std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  log_normal(input: Tensor, mean: number, options?: { std?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  log_normal(input: Tensor, mean: number, std: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes random integers. */
+  random_(input: Tensor, to: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  random_(input: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  random_(input: Tensor, from: number, to: number | null, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Writes random integers. */
+  random(input: Tensor, to: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  random(input: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  random(input: Tensor, from: number, to: number | null, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** 1 with the probability that each element says, otherwise 0. @see https://docs.pytorch.org/docs/stable/generated/torch.bernoulli.html */
+  bernoulli(input: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  bernoulli(input: Tensor, p: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  bernoulli(input: Tensor, p: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  bernoulli_(input: Tensor, p: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  bernoulli_(input: Tensor, options?: { p?: number; generator?: Generator | null; out?: Tensor }): Tensor;
+  bernoulli_(input: Tensor, p: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Indices drawn with the probabilities, up to a factor, that each row says; -1 for rows with NaN, infinite or negative numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html */
+  multinomial(input: Tensor, num_samples: number, options?: { replacement?: boolean; generator?: Generator | null; out?: Tensor }): Tensor;
+  multinomial(input: Tensor, num_samples: number, replacement: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Poisson counts with the means that the elements say. @see https://docs.pytorch.org/docs/stable/generated/torch.poisson.html */
+  poisson(input: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  poisson(input: Tensor, generator: Generator | null, options?: { out?: Tensor }): Tensor;
+  /** How many of `count` trials succeed with probability `prob`. @see https://docs.pytorch.org/docs/stable/generated/torch.binomial.html */
+  binomial(count: Tensor, prob: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  binomial(count: Tensor, prob: Tensor, generator: Generator | null, options?: { out?: Tensor }): Tensor;
   /** A copy. @see https://docs.pytorch.org/docs/stable/generated/torch.clone.html */
   clone(input: Tensor, options?: { out?: Tensor }): Tensor;
   _to_copy(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; non_blocking?: boolean; out?: Tensor }): Tensor;

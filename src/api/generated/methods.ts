@@ -5,6 +5,214 @@ import type { DeviceLike, Generator, Tensor } from "../../tensor/index.js";
 
 /** Every operator as a method. */
 export interface TensorMethods {
+  /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.neg.html */
+  neg(): Tensor;
+  neg_(): Tensor;
+  /** The tensor itself. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.positive.html */
+  positive(): Tensor;
+  /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.abs.html */
+  abs(): Tensor;
+  abs_(): Tensor;
+  /** -1, 0 or 1. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sign.html */
+  sign(): Tensor;
+  sign_(): Tensor;
+  /** x / |x|; 0 for 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sgn.html */
+  sgn(): Tensor;
+  sgn_(): Tensor;
+  /** Whether the sign bit is set, which -0 has too. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.signbit.html */
+  signbit(): Tensor;
+  /** e to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.exp.html */
+  exp(): Tensor;
+  exp_(): Tensor;
+  /** 2 to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.exp2.html */
+  exp2(): Tensor;
+  exp2_(): Tensor;
+  /** exp(x) - 1, accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expm1.html */
+  expm1(): Tensor;
+  expm1_(): Tensor;
+  /** Natural logarithm. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log.html */
+  log(): Tensor;
+  log_(): Tensor;
+  /** Logarithm to base 2. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log2.html */
+  log2(): Tensor;
+  log2_(): Tensor;
+  /** Logarithm to base 10. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log10.html */
+  log10(): Tensor;
+  log10_(): Tensor;
+  /** log(1 + x), accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log1p.html */
+  log1p(): Tensor;
+  log1p_(): Tensor;
+  /** Square root. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sqrt.html */
+  sqrt(): Tensor;
+  sqrt_(): Tensor;
+  /** One over the square root. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.rsqrt.html */
+  rsqrt(): Tensor;
+  rsqrt_(): Tensor;
+  /** 1 / x. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.reciprocal.html */
+  reciprocal(): Tensor;
+  reciprocal_(): Tensor;
+  /** x · x. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.square.html */
+  square(): Tensor;
+  square_(): Tensor;
+  /** 1 / (1 + exp(-x)). @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sigmoid.html */
+  sigmoid(): Tensor;
+  sigmoid_(): Tensor;
+  /** log(x / (1 - x)); `eps` keeps x between eps and 1 - eps. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logit.html */
+  logit(options?: { eps?: number | null }): Tensor;
+  logit(eps: number | null): Tensor;
+  logit_(options?: { eps?: number | null }): Tensor;
+  logit_(eps: number | null): Tensor;
+  /** Degrees to radians. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.deg2rad.html */
+  deg2rad(): Tensor;
+  deg2rad_(): Tensor;
+  /** Radians to degrees. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.rad2deg.html */
+  rad2deg(): Tensor;
+  rad2deg_(): Tensor;
+  /** Numbers in place of NaN and infinities. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nan_to_num.html */
+  nan_to_num(options?: { nan?: number | null; posinf?: number | null; neginf?: number | null }): Tensor;
+  nan_to_num(nan: number | null, options?: { posinf?: number | null; neginf?: number | null }): Tensor;
+  nan_to_num(nan: number | null, posinf: number | null, options?: { neginf?: number | null }): Tensor;
+  nan_to_num(nan: number | null, posinf: number | null, neginf: number | null): Tensor;
+  nan_to_num_(options?: { nan?: number | null; posinf?: number | null; neginf?: number | null }): Tensor;
+  nan_to_num_(nan: number | null, options?: { posinf?: number | null; neginf?: number | null }): Tensor;
+  nan_to_num_(nan: number | null, posinf: number | null, options?: { neginf?: number | null }): Tensor;
+  nan_to_num_(nan: number | null, posinf: number | null, neginf: number | null): Tensor;
+  /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.conj.html */
+  conj(): Tensor;
+  /** Whether elements are equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.eq.html */
+  eq(other: Tensor | Scalar | SymScalar): Tensor;
+  eq(other: Scalar | SymScalar): Tensor;
+  eq_(other: Tensor | Scalar | SymScalar): Tensor;
+  eq_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements differ. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ne.html */
+  ne(other: Tensor | Scalar | SymScalar): Tensor;
+  ne(other: Scalar | SymScalar): Tensor;
+  ne_(other: Tensor | Scalar | SymScalar): Tensor;
+  ne_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements of `self` are smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lt.html */
+  lt(other: Tensor | Scalar | SymScalar): Tensor;
+  lt(other: Scalar | SymScalar): Tensor;
+  lt_(other: Tensor | Scalar | SymScalar): Tensor;
+  lt_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements of `self` are smaller or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.le.html */
+  le(other: Tensor | Scalar | SymScalar): Tensor;
+  le(other: Scalar | SymScalar): Tensor;
+  le_(other: Tensor | Scalar | SymScalar): Tensor;
+  le_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements of `self` are larger. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.gt.html */
+  gt(other: Tensor | Scalar | SymScalar): Tensor;
+  gt(other: Scalar | SymScalar): Tensor;
+  gt_(other: Tensor | Scalar | SymScalar): Tensor;
+  gt_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements of `self` are larger or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ge.html */
+  ge(other: Tensor | Scalar | SymScalar): Tensor;
+  ge(other: Scalar | SymScalar): Tensor;
+  ge_(other: Tensor | Scalar | SymScalar): Tensor;
+  ge_(other: Scalar | SymScalar): Tensor;
+  /** Whether both elements are nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_and.html */
+  logical_and(other: Tensor): Tensor;
+  logical_and_(other: Tensor): Tensor;
+  /** Whether one element is nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_or.html */
+  logical_or(other: Tensor): Tensor;
+  logical_or_(other: Tensor): Tensor;
+  /** Whether exactly one element is nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_xor.html */
+  logical_xor(other: Tensor): Tensor;
+  logical_xor_(other: Tensor): Tensor;
+  /** Whether elements are zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_not.html */
+  logical_not(): Tensor;
+  logical_not_(): Tensor;
+  /** Whether elements are NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isnan.html */
+  isnan(): Tensor;
+  /** Whether elements are infinite. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isinf.html */
+  isinf(): Tensor;
+  /** Whether elements are neither infinite nor NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isfinite.html */
+  isfinite(): Tensor;
+  /** Whether elements are +∞. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isposinf.html */
+  isposinf(): Tensor;
+  /** Whether elements are -∞. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isneginf.html */
+  isneginf(): Tensor;
+  /** `self` where the condition holds, `other` elsewhere. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.where.html */
+  where(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar): Tensor;
+  where(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar): Tensor;
+  where(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar): Tensor;
+  where(input: Scalar | SymScalar, other: Scalar | SymScalar): Tensor;
+  where(): Tensor[];
+  /** The larger of two elements; NaN if one is. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.maximum.html */
+  maximum(other: Tensor | Scalar | SymScalar): Tensor;
+  /** The larger of two elements; the other one where one is NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fmax.html */
+  fmax(other: Tensor | Scalar | SymScalar): Tensor;
+  /** The smaller of two elements; NaN if one is. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.minimum.html */
+  minimum(other: Tensor | Scalar | SymScalar): Tensor;
+  /** The smaller of two elements; the other one where one is NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fmin.html */
+  fmin(other: Tensor | Scalar | SymScalar): Tensor;
+  /** Keeps elements between `min` and `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clamp.html */
+  clamp(options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null }): Tensor;
+  clamp(min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null }): Tensor;
+  clamp(min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null): Tensor;
+  clamp(options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null }): Tensor;
+  clamp(min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null }): Tensor;
+  clamp(min: Scalar | SymScalar | null, max: Scalar | SymScalar | null): Tensor;
+  clamp_(options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null }): Tensor;
+  clamp_(min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null }): Tensor;
+  clamp_(min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null): Tensor;
+  clamp_(options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null }): Tensor;
+  clamp_(min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null }): Tensor;
+  clamp_(min: Scalar | SymScalar | null, max: Scalar | SymScalar | null): Tensor;
+  /** Raises elements to `min`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clamp_min.html */
+  clamp_min(min: Tensor | Scalar | SymScalar): Tensor;
+  clamp_min(min: Scalar | SymScalar): Tensor;
+  clamp_min_(min: Tensor | Scalar | SymScalar): Tensor;
+  clamp_min_(min: Scalar | SymScalar): Tensor;
+  /** Lowers elements to `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clamp_max.html */
+  clamp_max(max: Tensor | Scalar | SymScalar): Tensor;
+  clamp_max(max: Scalar | SymScalar): Tensor;
+  clamp_max_(max: Tensor | Scalar | SymScalar): Tensor;
+  clamp_max_(max: Scalar | SymScalar): Tensor;
+  /** Whether |self - other| ≤ atol + rtol·|other|. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isclose.html */
+  isclose(other: Tensor, options?: { rtol?: number; atol?: number; equal_nan?: boolean }): Tensor;
+  isclose(other: Tensor, rtol: number, options?: { atol?: number; equal_nan?: boolean }): Tensor;
+  isclose(other: Tensor, rtol: number, atol: number, options?: { equal_nan?: boolean }): Tensor;
+  isclose(other: Tensor, rtol: number, atol: number, equal_nan: boolean): Tensor;
+  /** Whether every pair of elements is close; reads the value. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.allclose.html */
+  allclose(other: Tensor, options?: { rtol?: number; atol?: number; equal_nan?: boolean }): boolean;
+  allclose(other: Tensor, rtol: number, options?: { atol?: number; equal_nan?: boolean }): boolean;
+  allclose(other: Tensor, rtol: number, atol: number, options?: { equal_nan?: boolean }): boolean;
+  allclose(other: Tensor, rtol: number, atol: number, equal_nan: boolean): boolean;
+  /** Whether shapes and all elements are equal; reads the value. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.equal.html */
+  equal(other: Tensor): boolean;
+  /** Zero for negative elements. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.relu.html */
+  relu(): Tensor;
+  relu_(): Tensor;
+  /** x for positive elements, weight · x for the others; one weight, or one a channel. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.prelu.html */
+  prelu(weight: Tensor): Tensor;
+  /** Zero for elements between -lambd and lambd. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.hardshrink.html */
+  hardshrink(options?: { lambd?: Scalar | SymScalar }): Tensor;
+  hardshrink(lambd: Scalar | SymScalar): Tensor;
+  /** The smallest integer not below each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ceil.html */
+  ceil(): Tensor;
+  ceil_(): Tensor;
+  /** The largest integer not above each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.floor.html */
+  floor(): Tensor;
+  floor_(): Tensor;
+  /** Toward zero to an integer. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.trunc.html */
+  trunc(): Tensor;
+  trunc_(): Tensor;
+  /** To the nearest integer, halves to even; or to `decimals` places. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.round.html */
+  round(options?: { decimals?: number }): Tensor;
+  round(): Tensor;
+  round_(options?: { decimals?: number }): Tensor;
+  round_(): Tensor;
+  /** What is left after rounding toward zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.frac.html */
+  frac(): Tensor;
+  frac_(): Tensor;
+  /** Mantissa in [0.5, 1) and exponent of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.frexp.html */
+  frexp(): [Tensor, Tensor] & { readonly mantissa: Tensor; readonly exponent: Tensor };
+  /** self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ldexp.html */
+  ldexp(other: Tensor | Scalar | SymScalar): Tensor;
+  ldexp_(other: Tensor | Scalar | SymScalar): Tensor;
+  /** The next number after `self` towards `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nextafter.html */
+  nextafter(other: Tensor | Scalar | SymScalar): Tensor;
+  nextafter_(other: Tensor | Scalar | SymScalar): Tensor;
   /** Adds `other`, scaled by `alpha`, to `self`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.add.html */
   add(other: Tensor | Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
   add(other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
@@ -48,6 +256,291 @@ export interface TensorMethods {
   fmod(other: Scalar | SymScalar): Tensor;
   fmod_(other: Tensor | Scalar | SymScalar): Tensor;
   fmod_(other: Scalar | SymScalar): Tensor;
+  /** Complement of every bit; logical not for bool. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_not.html */
+  bitwise_not(): Tensor;
+  bitwise_not_(): Tensor;
+  /** And of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_and.html */
+  bitwise_and(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_and(other: Scalar | SymScalar): Tensor;
+  bitwise_and_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_and_(other: Scalar | SymScalar): Tensor;
+  /** And of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__and__.html */
+  __and__(other: Tensor | Scalar | SymScalar): Tensor;
+  __and__(other: Scalar | SymScalar): Tensor;
+  /** Or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_or.html */
+  bitwise_or(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_or(other: Scalar | SymScalar): Tensor;
+  bitwise_or_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_or_(other: Scalar | SymScalar): Tensor;
+  /** Or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__or__.html */
+  __or__(other: Tensor | Scalar | SymScalar): Tensor;
+  __or__(other: Scalar | SymScalar): Tensor;
+  /** Exclusive or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_xor.html */
+  bitwise_xor(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_xor(other: Scalar | SymScalar): Tensor;
+  bitwise_xor_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_xor_(other: Scalar | SymScalar): Tensor;
+  /** Exclusive or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__xor__.html */
+  __xor__(other: Tensor | Scalar | SymScalar): Tensor;
+  __xor__(other: Scalar | SymScalar): Tensor;
+  /** Moves bits up: self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_left_shift.html */
+  bitwise_left_shift(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_left_shift(other: Scalar | SymScalar): Tensor;
+  bitwise_left_shift_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_left_shift_(other: Scalar | SymScalar): Tensor;
+  /** Moves bits up: self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__lshift__.html */
+  __lshift__(other: Tensor | Scalar | SymScalar): Tensor;
+  __lshift__(other: Scalar | SymScalar): Tensor;
+  /** Moves bits down, keeping the sign: self / 2^other rounded down. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_right_shift.html */
+  bitwise_right_shift(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_right_shift(other: Scalar | SymScalar): Tensor;
+  bitwise_right_shift_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_right_shift_(other: Scalar | SymScalar): Tensor;
+  /** Moves bits down, keeping the sign: self / 2^other rounded down. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rshift__.html */
+  __rshift__(other: Tensor | Scalar | SymScalar): Tensor;
+  __rshift__(other: Scalar | SymScalar): Tensor;
+  /** `self` to the power of `exponent`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.pow.html */
+  pow(exponent: Tensor | Scalar | SymScalar): Tensor;
+  pow(exponent: Scalar | SymScalar): Tensor;
+  pow_(exponent: Tensor | Scalar | SymScalar): Tensor;
+  pow_(exponent: Scalar | SymScalar): Tensor;
+  /** `self` to the power of `exponent`, in float64 or complex128. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.float_power.html */
+  float_power(exponent: Tensor | Scalar | SymScalar): Tensor;
+  float_power(exponent: Scalar | SymScalar): Tensor;
+  float_power_(exponent: Tensor | Scalar | SymScalar): Tensor;
+  float_power_(exponent: Scalar | SymScalar): Tensor;
+  /** Between `self` and `end`, `weight` of the way. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lerp.html */
+  lerp(end: Tensor, weight: Tensor | Scalar | SymScalar): Tensor;
+  lerp(end: Tensor, weight: Scalar | SymScalar): Tensor;
+  lerp_(end: Tensor, weight: Tensor | Scalar | SymScalar): Tensor;
+  lerp_(end: Tensor, weight: Scalar | SymScalar): Tensor;
+  /** self + value · tensor1 · tensor2. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.addcmul.html */
+  addcmul(tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar }): Tensor;
+  addcmul_(tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar }): Tensor;
+  /** self + value · tensor1 / tensor2. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.addcdiv.html */
+  addcdiv(tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar }): Tensor;
+  addcdiv_(tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar }): Tensor;
+  /** √(self² + other²), without overflow on the way. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.hypot.html */
+  hypot(other: Tensor | Scalar | SymScalar): Tensor;
+  hypot_(other: Tensor | Scalar | SymScalar): Tensor;
+  /** The size of `self` with the sign of `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.copysign.html */
+  copysign(other: Tensor | Scalar | SymScalar): Tensor;
+  copysign(other: Scalar | SymScalar): Tensor;
+  copysign_(other: Tensor | Scalar | SymScalar): Tensor;
+  copysign_(other: Scalar | SymScalar): Tensor;
+  /** 0 below zero, 1 above, `values` at zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.heaviside.html */
+  heaviside(values: Tensor): Tensor;
+  heaviside_(values: Tensor): Tensor;
+  /** Greatest common divisor. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.gcd.html */
+  gcd(other: Tensor | Scalar | SymScalar): Tensor;
+  gcd_(other: Tensor | Scalar | SymScalar): Tensor;
+  /** Least common multiple. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lcm.html */
+  lcm(other: Tensor | Scalar | SymScalar): Tensor;
+  lcm_(other: Tensor | Scalar | SymScalar): Tensor;
+  /** log(exp(self) + exp(other)), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logaddexp.html */
+  logaddexp(other: Tensor | Scalar | SymScalar): Tensor;
+  /** log2(2^self + 2^other), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logaddexp2.html */
+  logaddexp2(other: Tensor | Scalar | SymScalar): Tensor;
+  /** self · log(other), 0 where self is 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.xlogy.html */
+  xlogy(other: Tensor | Scalar | SymScalar): Tensor;
+  xlogy(other: Scalar | SymScalar): Tensor;
+  xlogy_(other: Tensor | Scalar | SymScalar): Tensor;
+  xlogy_(other: Scalar | SymScalar): Tensor;
+  /** Logarithm of |Γ(x)|. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lgamma.html */
+  lgamma(): Tensor;
+  lgamma_(): Tensor;
+  /** Derivative of lgamma. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.digamma.html */
+  digamma(): Tensor;
+  digamma_(): Tensor;
+  /** Logarithm of the multivariate gamma function of dimension p. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.mvlgamma.html */
+  mvlgamma(p: number): Tensor;
+  mvlgamma_(p: number): Tensor;
+  /** Regularized lower incomplete gamma function; no gradient in its first argument. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.igamma.html */
+  igamma(other: Tensor | Scalar | SymScalar): Tensor;
+  igamma_(other: Tensor | Scalar | SymScalar): Tensor;
+  /** Regularized upper incomplete gamma function; no gradient in its first argument. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.igammac.html */
+  igammac(other: Tensor | Scalar | SymScalar): Tensor;
+  igammac_(other: Tensor | Scalar | SymScalar): Tensor;
+  /** Exponentials along a dimension, divided by their sum. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.softmax.html */
+  softmax(dim: number, options?: { dtype?: DType | null }): Tensor;
+  softmax(dim: number, dtype: DType | null): Tensor;
+  /** Logarithm of softmax. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log_softmax.html */
+  log_softmax(dim: number, options?: { dtype?: DType | null }): Tensor;
+  log_softmax(dim: number, dtype: DType | null): Tensor;
+  /** Error function. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.erf.html */
+  erf(): Tensor;
+  erf_(): Tensor;
+  /** 1 - erf(x). @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.erfc.html */
+  erfc(): Tensor;
+  erfc_(): Tensor;
+  /** The inverse of the error function. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.erfinv.html */
+  erfinv(): Tensor;
+  erfinv_(): Tensor;
+  /** Sine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sin.html */
+  sin(): Tensor;
+  sin_(): Tensor;
+  /** Cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cos.html */
+  cos(): Tensor;
+  cos_(): Tensor;
+  /** Tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tan.html */
+  tan(): Tensor;
+  tan_(): Tensor;
+  /** Inverse sine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.asin.html */
+  asin(): Tensor;
+  asin_(): Tensor;
+  /** Inverse cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.acos.html */
+  acos(): Tensor;
+  acos_(): Tensor;
+  /** Inverse tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.atan.html */
+  atan(): Tensor;
+  atan_(): Tensor;
+  /** Hyperbolic sine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sinh.html */
+  sinh(): Tensor;
+  sinh_(): Tensor;
+  /** Hyperbolic cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cosh.html */
+  cosh(): Tensor;
+  cosh_(): Tensor;
+  /** Hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tanh.html */
+  tanh(): Tensor;
+  tanh_(): Tensor;
+  /** Inverse hyperbolic sine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.asinh.html */
+  asinh(): Tensor;
+  asinh_(): Tensor;
+  /** Inverse hyperbolic cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.acosh.html */
+  acosh(): Tensor;
+  acosh_(): Tensor;
+  /** Inverse hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.atanh.html */
+  atanh(): Tensor;
+  atanh_(): Tensor;
+  /** sin(πx) / (πx), 1 at 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sinc.html */
+  sinc(): Tensor;
+  sinc_(): Tensor;
+  /** The angle of the point (other, self), in (-π, π]. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.atan2.html */
+  atan2(other: Tensor | Scalar | SymScalar): Tensor;
+  atan2_(other: Tensor | Scalar | SymScalar): Tensor;
+  /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.absolute.html */
+  absolute(): Tensor;
+  absolute_(): Tensor;
+  /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.negative.html */
+  negative(): Tensor;
+  negative_(): Tensor;
+  /** Inverse sine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.arcsin.html */
+  arcsin(): Tensor;
+  arcsin_(): Tensor;
+  /** Inverse cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.arccos.html */
+  arccos(): Tensor;
+  arccos_(): Tensor;
+  /** Inverse tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.arctan.html */
+  arctan(): Tensor;
+  arctan_(): Tensor;
+  /** Inverse hyperbolic sine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.arcsinh.html */
+  arcsinh(): Tensor;
+  arcsinh_(): Tensor;
+  /** Inverse hyperbolic cosine. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.arccosh.html */
+  arccosh(): Tensor;
+  arccosh_(): Tensor;
+  /** Inverse hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.arctanh.html */
+  arctanh(): Tensor;
+  arctanh_(): Tensor;
+  /** The angle of the point (other, self), in (-π, π]. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.arctan2.html */
+  arctan2(other: Tensor | Scalar | SymScalar): Tensor;
+  arctan2_(other: Tensor | Scalar | SymScalar): Tensor;
+  /** Toward zero to an integer. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fix.html */
+  fix(): Tensor;
+  fix_(): Tensor;
+  /** Keeps elements between `min` and `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clip.html */
+  clip(options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null }): Tensor;
+  clip(min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null }): Tensor;
+  clip(min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null): Tensor;
+  clip(options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null }): Tensor;
+  clip(min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null }): Tensor;
+  clip(min: Scalar | SymScalar | null, max: Scalar | SymScalar | null): Tensor;
+  clip_(options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null }): Tensor;
+  clip_(min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null }): Tensor;
+  clip_(min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null): Tensor;
+  clip_(options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null }): Tensor;
+  clip_(min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null }): Tensor;
+  clip_(min: Scalar | SymScalar | null, max: Scalar | SymScalar | null): Tensor;
+  /** Divides `self` by `other`; integers give the default float type unless `rounding_mode` is 'trunc' or 'floor'. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.divide.html */
+  divide(other: Tensor | Scalar | SymScalar, options?: { rounding_mode?: string | null }): Tensor;
+  divide(other: Scalar | SymScalar, options?: { rounding_mode?: string | null }): Tensor;
+  divide(other: Tensor | Scalar | SymScalar): Tensor;
+  divide(other: Scalar | SymScalar): Tensor;
+  divide_(other: Tensor | Scalar | SymScalar, options?: { rounding_mode?: string | null }): Tensor;
+  divide_(other: Scalar | SymScalar, options?: { rounding_mode?: string | null }): Tensor;
+  divide_(other: Tensor | Scalar | SymScalar): Tensor;
+  divide_(other: Scalar | SymScalar): Tensor;
+  /** Multiplies `self` by `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.multiply.html */
+  multiply(other: Tensor | Scalar | SymScalar): Tensor;
+  multiply(other: Scalar | SymScalar): Tensor;
+  multiply_(other: Tensor | Scalar | SymScalar): Tensor;
+  multiply_(other: Scalar | SymScalar): Tensor;
+  /** Subtracts `other`, scaled by `alpha`, from `self`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.subtract.html */
+  subtract(other: Tensor | Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
+  subtract(other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
+  subtract(other: Scalar | SymScalar, alpha: Scalar | SymScalar): Tensor;
+  subtract_(other: Tensor | Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
+  subtract_(other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
+  subtract_(other: Scalar | SymScalar, alpha: Scalar | SymScalar): Tensor;
+  /** Whether elements of `self` are larger. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.greater.html */
+  greater(other: Tensor | Scalar | SymScalar): Tensor;
+  greater(other: Scalar | SymScalar): Tensor;
+  greater_(other: Tensor | Scalar | SymScalar): Tensor;
+  greater_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements of `self` are larger or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.greater_equal.html */
+  greater_equal(other: Tensor | Scalar | SymScalar): Tensor;
+  greater_equal(other: Scalar | SymScalar): Tensor;
+  greater_equal_(other: Tensor | Scalar | SymScalar): Tensor;
+  greater_equal_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements of `self` are smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.less.html */
+  less(other: Tensor | Scalar | SymScalar): Tensor;
+  less(other: Scalar | SymScalar): Tensor;
+  less_(other: Tensor | Scalar | SymScalar): Tensor;
+  less_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements of `self` are smaller or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.less_equal.html */
+  less_equal(other: Tensor | Scalar | SymScalar): Tensor;
+  less_equal(other: Scalar | SymScalar): Tensor;
+  less_equal_(other: Tensor | Scalar | SymScalar): Tensor;
+  less_equal_(other: Scalar | SymScalar): Tensor;
+  /** Whether elements differ. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.not_equal.html */
+  not_equal(other: Tensor | Scalar | SymScalar): Tensor;
+  not_equal(other: Scalar | SymScalar): Tensor;
+  not_equal_(other: Tensor | Scalar | SymScalar): Tensor;
+  not_equal_(other: Scalar | SymScalar): Tensor;
+  /** Divides `self` by `other`; integers give the default float type unless `rounding_mode` is 'trunc' or 'floor'. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.true_divide.html */
+  true_divide(other: Tensor | Scalar | SymScalar): Tensor;
+  true_divide(other: Scalar | SymScalar): Tensor;
+  true_divide_(other: Tensor | Scalar | SymScalar): Tensor;
+  true_divide_(other: Scalar | SymScalar): Tensor;
+  /** Modified Bessel function of the first kind of order 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.i0.html */
+  i0(): Tensor;
+  i0_(): Tensor;
+  /** The sum of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sum.html */
+  sum(dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
+  sum(dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
+  sum(options?: { dtype?: DType | null }): Tensor;
+  /** The mean of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.mean.html */
+  mean(dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
+  mean(dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
+  mean(options?: { dtype?: DType | null }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sum_to_size.html */
+  sum_to_size(size: readonly number[]): Tensor;
+  sum_to_size(...size: number[]): Tensor;
+  /** Complex conjugate, as new values. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._conj_physical.html */
+  _conj_physical(): Tensor;
+  /** Complex conjugate, as new values. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.conj_physical.html */
+  conj_physical(): Tensor;
+  conj_physical_(): Tensor;
+  /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._conj.html */
+  _conj(): Tensor;
+  /** The tensor itself: conjugates and negatives are computed at once here. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.resolve_conj.html */
+  resolve_conj(): Tensor;
+  /** The tensor itself: conjugates and negatives are computed at once here. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.resolve_neg.html */
+  resolve_neg(): Tensor;
+  /** The angle of a complex number; 0 or π of a real one. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.angle.html */
+  angle(): Tensor;
+  /** Whether the imaginary part is zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isreal.html */
+  isreal(): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.new_zeros.html */
   new_zeros(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }): Tensor;
   new_zeros(...size: number[]): Tensor;
@@ -194,91 +687,42 @@ export interface TensorMethods {
   /** At most `chunks` views of equal size, the last one smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.chunk.html */
   chunk(chunks: number, options?: { dim?: number }): Tensor[];
   chunk(chunks: number, dim: number): Tensor[];
-  /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.neg.html */
-  neg(): Tensor;
-  neg_(): Tensor;
-  /** The tensor itself. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.positive.html */
-  positive(): Tensor;
-  /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.abs.html */
-  abs(): Tensor;
-  abs_(): Tensor;
-  /** -1, 0 or 1. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sign.html */
-  sign(): Tensor;
-  sign_(): Tensor;
-  /** x / |x|; 0 for 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sgn.html */
-  sgn(): Tensor;
-  sgn_(): Tensor;
-  /** Whether the sign bit is set, which -0 has too. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.signbit.html */
-  signbit(): Tensor;
-  /** e to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.exp.html */
-  exp(): Tensor;
-  exp_(): Tensor;
-  /** 2 to the power of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.exp2.html */
-  exp2(): Tensor;
-  exp2_(): Tensor;
-  /** exp(x) - 1, accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expm1.html */
-  expm1(): Tensor;
-  expm1_(): Tensor;
-  /** Natural logarithm. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log.html */
-  log(): Tensor;
-  log_(): Tensor;
-  /** Logarithm to base 2. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log2.html */
-  log2(): Tensor;
-  log2_(): Tensor;
-  /** Logarithm to base 10. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log10.html */
-  log10(): Tensor;
-  log10_(): Tensor;
-  /** log(1 + x), accurate near 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log1p.html */
-  log1p(): Tensor;
-  log1p_(): Tensor;
-  /** Square root. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sqrt.html */
-  sqrt(): Tensor;
-  sqrt_(): Tensor;
-  /** One over the square root. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.rsqrt.html */
-  rsqrt(): Tensor;
-  rsqrt_(): Tensor;
-  /** 1 / x. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.reciprocal.html */
-  reciprocal(): Tensor;
-  reciprocal_(): Tensor;
-  /** x · x. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.square.html */
-  square(): Tensor;
-  square_(): Tensor;
-  /** 1 / (1 + exp(-x)). @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sigmoid.html */
-  sigmoid(): Tensor;
-  sigmoid_(): Tensor;
-  /** log(x / (1 - x)); `eps` keeps x between eps and 1 - eps. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logit.html */
-  logit(options?: { eps?: number | null }): Tensor;
-  logit(eps: number | null): Tensor;
-  logit_(options?: { eps?: number | null }): Tensor;
-  logit_(eps: number | null): Tensor;
-  /** Degrees to radians. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.deg2rad.html */
-  deg2rad(): Tensor;
-  deg2rad_(): Tensor;
-  /** Radians to degrees. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.rad2deg.html */
-  rad2deg(): Tensor;
-  rad2deg_(): Tensor;
-  /** Numbers in place of NaN and infinities. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nan_to_num.html */
-  nan_to_num(options?: { nan?: number | null; posinf?: number | null; neginf?: number | null }): Tensor;
-  nan_to_num(nan: number | null, options?: { posinf?: number | null; neginf?: number | null }): Tensor;
-  nan_to_num(nan: number | null, posinf: number | null, options?: { neginf?: number | null }): Tensor;
-  nan_to_num(nan: number | null, posinf: number | null, neginf: number | null): Tensor;
-  nan_to_num_(options?: { nan?: number | null; posinf?: number | null; neginf?: number | null }): Tensor;
-  nan_to_num_(nan: number | null, options?: { posinf?: number | null; neginf?: number | null }): Tensor;
-  nan_to_num_(nan: number | null, posinf: number | null, options?: { neginf?: number | null }): Tensor;
-  nan_to_num_(nan: number | null, posinf: number | null, neginf: number | null): Tensor;
-  /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.conj.html */
-  conj(): Tensor;
-  /** The sum of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sum.html */
-  sum(dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
-  sum(dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
-  sum(options?: { dtype?: DType | null }): Tensor;
-  /** The mean of all elements, or along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.mean.html */
-  mean(dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
-  mean(dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
-  mean(options?: { dtype?: DType | null }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sum_to_size.html */
-  sum_to_size(size: readonly number[]): Tensor;
-  sum_to_size(...size: number[]): Tensor;
+  /** Writes normal random numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.normal_.html */
+  normal_(options?: { mean?: number; std?: number; generator?: Generator | null }): Tensor;
+  normal_(mean: number, options?: { std?: number; generator?: Generator | null }): Tensor;
+  normal_(mean: number, std: number, options?: { generator?: Generator | null }): Tensor;
+  /** Writes uniform random numbers in [from, to). @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.uniform_.html */
+  uniform_(options?: { from?: number; to?: number; generator?: Generator | null }): Tensor;
+  uniform_(from: number, options?: { to?: number; generator?: Generator | null }): Tensor;
+  uniform_(from: number, to: number, options?: { generator?: Generator | null }): Tensor;
+  /** Writes exponential random numbers with mean 1 / lambd. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.exponential_.html */
+  exponential_(options?: { lambd?: number; generator?: Generator | null }): Tensor;
+  exponential_(lambd: number, options?: { generator?: Generator | null }): Tensor;
+  /** Writes how many trials with probability p the first success takes. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.geometric_.html */
+  geometric_(p: number, options?: { generator?: Generator | null }): Tensor;
+  /** Writes Cauchy random numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cauchy_.html */
+  cauchy_(options?: { median?: number; sigma?: number; generator?: Generator | null }): Tensor;
+  cauchy_(median: number, options?: { sigma?: number; generator?: Generator | null }): Tensor;
+  cauchy_(median: number, sigma: number, options?: { generator?: Generator | null }): Tensor;
+  /** Writes numbers whose logarithm is normal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.log_normal_.html */
+  log_normal_(options?: { mean?: number; std?: number; generator?: Generator | null }): Tensor;
+  log_normal_(mean: number, options?: { std?: number; generator?: Generator | null }): Tensor;
+  log_normal_(mean: number, std: number, options?: { generator?: Generator | null }): Tensor;
+  /** Writes random integers. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.random_.html */
+  random_(to: number, options?: { generator?: Generator | null }): Tensor;
+  random_(options?: { generator?: Generator | null }): Tensor;
+  random_(from: number, to: number | null, options?: { generator?: Generator | null }): Tensor;
+  /** 1 with the probability that each element says, otherwise 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bernoulli.html */
+  bernoulli(options?: { generator?: Generator | null }): Tensor;
+  bernoulli(p: Tensor, options?: { generator?: Generator | null }): Tensor;
+  bernoulli(p: number, options?: { generator?: Generator | null }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bernoulli_.html */
+  bernoulli_(p: Tensor, options?: { generator?: Generator | null }): Tensor;
+  bernoulli_(options?: { p?: number; generator?: Generator | null }): Tensor;
+  bernoulli_(p: number, options?: { generator?: Generator | null }): Tensor;
+  /** Indices drawn with the probabilities, up to a factor, that each row says; -1 for rows with NaN, infinite or negative numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.multinomial.html */
+  multinomial(num_samples: number, options?: { replacement?: boolean; generator?: Generator | null }): Tensor;
+  multinomial(num_samples: number, replacement: boolean, options?: { generator?: Generator | null }): Tensor;
   /** A copy. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clone.html */
   clone(): Tensor;
   /** Writes `src` over this tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.copy_.html */
