@@ -1,8 +1,10 @@
 /** @file Backends: the PJRT client and device behind each torch device, made when first used. */
+import { statSync } from "node:fs";
 import { cpuPluginPathSync, libtpuPath } from "../assets/index.js";
 import {
   compilePresets,
   Plugin,
+  readyRaw,
   uploadRaw,
   type BufferHandle,
   type Client,
@@ -16,12 +18,14 @@ import {
   scalarDtype,
   toNumber,
   TorchError,
+  uint8,
   type DType,
   type Scalar,
   type ScalarKind,
 } from "../schema/index.js";
 import type { Device, DeviceType } from "../tensor/index.js";
 import { hasTpuHardware } from "./hardware.js";
+import { ProgramCache } from "./program_cache.js";
 
 interface ClientInfo {
   readonly client: Client;
@@ -79,6 +83,8 @@ export class Backend {
   readonly client: Client;
   readonly handle: ClientHandle;
   readonly isVirtual: boolean;
+  /** Programs on disk; null when TORCH_TPU_PROGRAM_CACHE=off. */
+  readonly programs: ProgramCache | null;
   private readonly scalars: Record<ScalarKind, Map<unknown, BufferHandle>> = {
     bool: new Map(),
     int: new Map(),
@@ -91,6 +97,7 @@ export class Backend {
     this.client = client;
     this.handle = client.handle;
     this.isVirtual = isVirtual;
+    this.programs = programCacheOf(client);
     const count = client.addressableDevices.length;
     if (device.index >= count)
       throw new TorchError(
@@ -115,9 +122,24 @@ export class Backend {
     return found;
   }
 
-  /** Compiles a StableHLO module for this device. `effort`: how long to try for a fast program. */
+  /** Compiles a StableHLO module for this device, or loads it where an earlier process did. `effort`: how long to try. */
   compile(text: string, effort: "fast" | "full"): LoadedExecutable {
-    return this.client.compile(text, this.compileOptions(effort));
+    const options = this.compileOptions(effort);
+    const { programs } = this;
+    if (programs === null) return this.client.compile(text, options);
+    const key = programs.keyOf(text, JSON.stringify(options));
+    const kept = programs.get(key);
+    if (kept !== null) {
+      try {
+        return this.client.deserialize(kept, options);
+      } catch {
+        // not this plugin's after all: compile it anew
+      }
+    }
+    const loaded = this.client.compile(text, options);
+    const bytes = serialized(loaded);
+    if (bytes !== null) programs.put(key, bytes);
+    return loaded;
   }
 
   /** Waits until everything that was started on this device is done. */
@@ -136,11 +158,33 @@ export class Backend {
   }
 
   compileOptions(effort: "fast" | "full"): CompileOptions {
-    const isCpu = this.client.platformName === "cpu";
     return {
-      ...(isCpu ? compilePresets[effort] : {}),
+      ...compilePresets[effort],
       deviceAssignment: [[this.client.addressableDevices[this.device.index].id]],
     };
+  }
+}
+
+const caches = new WeakMap<Client, ProgramCache>();
+
+function programCacheOf(client: Client): ProgramCache | null {
+  if (process.env.TORCH_TPU_PROGRAM_CACHE === "off") return null;
+  let found = caches.get(client);
+  if (!found) {
+    const { platformName, platformVersion, plugin, addressableDevices } = client;
+    const { size, mtimeMs } = statSync(plugin.path);
+    const identity = [platformName, platformVersion, size, mtimeMs, addressableDevices[0]?.kind, addressableDevices.length].join("|");
+    caches.set(client, (found = new ProgramCache(identity)));
+  }
+  return found;
+}
+
+/** The program's bytes, or null from a plugin that cannot give them. */
+function serialized(loaded: LoadedExecutable): Uint8Array | null {
+  try {
+    return loaded.serialize();
+  } catch {
+    return null;
   }
 }
 
