@@ -23,7 +23,6 @@ export default tseslint.config(
       "prefer-const": "error",
       eqeqeq: ["error", "always", { null: "ignore" }],
       "@typescript-eslint/no-floating-promises": "error",
-      "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: false }],
       "@typescript-eslint/no-explicit-any": "error",
       "@typescript-eslint/no-unused-vars": [
         "error",

@@ -59,8 +59,8 @@ const layersRule = {
     if (from === null) return {};
     const report = (node, messageId, data) => context.report({ node, messageId, data });
 
-    /** Tests may use what they need: they stand beside the code, they are not under it. */
-    const isTest = /\.test\.ts$/.test(context.filename);
+    /** Tests and their helpers (folders named testing) may use what they need: they are not part of the layer. */
+    const isTest = /\.test\.ts$|[\\/]testing[\\/]/.test(context.filename);
     const check = (node, specifier, isType) => {
       const path = importedPath(specifier, context.filename, src);
       if (path === null || isType || isTest) return;

@@ -56,6 +56,7 @@ describe("layers", () => {
     ["an import of types only", "low/a.ts", 'import { type A, type B } from "../high/a.js";'],
     ["export type", "low/a.ts", 'export type { A } from "../high/a.js";'],
     ["a test that imports upwards", "low/a.test.ts", 'import { x } from "../high/index.js";'],
+    ["a helper of tests that imports upwards", "low/testing/a.ts", 'import { x } from "../../high/index.js";'],
     ["a package path downwards", "high/a.ts", 'import { x } from "torch-tpu/low";'],
   ];
   it.each(allowed)("allows %s", (_what, path, code) => {
