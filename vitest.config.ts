@@ -20,6 +20,7 @@ export default defineConfig(({ mode }) => ({
     exclude: [...configDefaults.exclude, ...(mode === "all" ? [] : ["**/*.slow.test.ts"])],
     // For a test that does more of the same in the full run.
     env: { TORCH_TPU_TEST_ALL: mode === "all" ? "1" : "" },
+    globalSetup: "tests/kit/global_setup.ts",
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 60_000,
