@@ -67,13 +67,13 @@ export class Trainer {
     return 0.1 + 0.45 * (1 + Math.cos(Math.PI * done));
   }
 
-  /** Batches for the iterations that are left; the same ones whether the run was interrupted or not. */
+  /** Batches for the iterations that are left: those that the whole run would have seen. */
   private batches(): DataLoader<[Tensor, Tensor]> {
     const { batch_size, max_iters, seed } = this.config;
-    const left = max_iters - this.iteration;
-    const generator = new torch.Generator("cpu").manual_seed(seed + this.iteration);
-    const sampler = new RandomSampler(this.train, { replacement: true, num_samples: left * batch_size, generator });
-    return new DataLoader(this.train, { batch_size, sampler, prefetch_factor: 4 });
+    const generator = new torch.Generator("cpu").manual_seed(seed);
+    const sampler = new RandomSampler(this.train, { replacement: true, num_samples: max_iters * batch_size, generator });
+    const left = [...sampler].slice(this.iteration * batch_size);
+    return new DataLoader(this.train, { batch_size, sampler: left, prefetch_factor: 4 });
   }
 
   /** One training step on one batch; the loss stays on the device. */
