@@ -32,6 +32,20 @@ int64_t ItemSize(PJRT_Buffer_Type type) {
   }
 }
 
+// Types that devices store in less than a byte an element; the host sees one byte an element.
+bool IsPacked(PJRT_Buffer_Type type) {
+  switch (type) {
+    case PJRT_Buffer_Type_S4:
+    case PJRT_Buffer_Type_U4:
+    case PJRT_Buffer_Type_S2:
+    case PJRT_Buffer_Type_U2:
+    case PJRT_Buffer_Type_F4E2M1FN:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void FinalizeBuffer(node_api_basic_env env, void* data, void*) {
   Buffer* buffer = static_cast<Buffer*>(data);
   ReleaseBuffer(env, buffer, Gone::kDisposed);
@@ -92,6 +106,13 @@ napi_value ThrowGone(napi_env env, const char* fn, const Buffer* buffer) {
 }
 
 Layout LayoutOf(const PJRT_Api* api, PJRT_Buffer* buffer) {
+  PJRT_ARGS(PJRT_Buffer_ElementType_Args, element);
+  element.buffer = buffer;
+  if (PJRT_Error* error = api->PJRT_Buffer_ElementType(&element)) {
+    TakeError(api, error);
+    return Layout::kOther;
+  }
+  if (IsPacked(element.type)) return Layout::kOther;
   PJRT_ARGS(PJRT_Buffer_GetMemoryLayout_Args, args);
   args.buffer = buffer;
   if (PJRT_Error* error = api->PJRT_Buffer_GetMemoryLayout(&args)) {
@@ -179,7 +200,7 @@ bool StartUpload(napi_env env, const Upload& upload, PJRT_HostBufferSemantics se
 napi_value MakeUploadedHandle(napi_env env, const Upload& upload, PJRT_Buffer* pjrt) {
   const int64_t bytes = static_cast<int64_t>(upload.size);
   // Backends with tiled layouts say so when asked; on CPU an upload is always row-major.
-  const Layout layout = upload.client->is_cpu ? Layout::kRowMajor : Layout::kUnknown;
+  const Layout layout = upload.client->is_cpu && !IsPacked(upload.type) ? Layout::kRowMajor : Layout::kUnknown;
   napi_value handle = MakeBufferHandle(env, upload.client, pjrt, upload.device, bytes, layout);
   ReportExternalBytes(env, bytes + kBufferOverhead);
   return handle;

@@ -71,6 +71,18 @@ bool LearnDevices(napi_env env, Executable* executable) {
   return true;
 }
 
+// Whether executions may consume inputs: only programs compiled with aliases do.
+bool MayDonate(const Executable* executable) {
+  PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats_Args, stats);
+  stats.executable = executable->pjrt;
+  if (!HAS_FN(executable->api, PJRT_Executable_GetCompiledMemoryStats)) return true;
+  if (PJRT_Error* error = executable->api->PJRT_Executable_GetCompiledMemoryStats(&stats)) {
+    TakeError(executable->api, error);
+    return true;
+  }
+  return stats.alias_size_in_bytes + stats.host_alias_size_in_bytes > 0;
+}
+
 }  // namespace
 
 napi_value MakeExecutableHandle(napi_env env, const PJRT_Api* api, Client* client, PJRT_LoadedExecutable* loaded,
@@ -91,6 +103,7 @@ napi_value MakeExecutableHandle(napi_env env, const PJRT_Api* api, Client* clien
     FinalizeExecutable(env, executable, nullptr);
     return nullptr;
   }
+  executable->may_donate = MayDonate(executable);
   napi_value handle = nullptr;
   if (napi_create_external(env, executable, FinalizeExecutable, nullptr, &handle) != napi_ok) {
     FinalizeExecutable(env, executable, nullptr);
@@ -221,6 +234,53 @@ napi_value ExecutableInfo(napi_env env, napi_callback_info info) {
   return result;
 }
 
+// Two functions that came after the header this is built with: parameter and output shardings, as OpSharding protos.
+constexpr int kShardingsExtension = 19;
+
+struct ShardingsArgs {
+  size_t struct_size = sizeof(ShardingsArgs);
+  PJRT_Extension_Base* extension_start = nullptr;
+  PJRT_Executable* executable = nullptr;
+  size_t count = 0;
+  const char* const* shardings = nullptr;
+  const size_t* sizes = nullptr;
+};
+
+struct ShardingsExtension {
+  PJRT_Extension_Base base;
+  PJRT_Error* (*parameters)(ShardingsArgs*);
+  PJRT_Error* (*outputs)(ShardingsArgs*);
+};
+
+// shardings(executable, outputs: boolean): Uint8Array[], or null if the program has none
+napi_value Shardings(napi_env env, napi_callback_info info) {
+  Args<2> args(env, info);
+  Executable* executable = GetExecutable(env, args[0], "shardings");
+  if (!executable) return nullptr;
+  const PJRT_Extension_Base* extension = executable->api->extension_start;
+  while (extension && static_cast<int>(extension->type) != kShardingsExtension) extension = extension->next;
+  const auto* functions = reinterpret_cast<const ShardingsExtension*>(extension);
+  bool outputs = false;
+  napi_get_value_bool(env, args[1], &outputs);
+  auto* get = !functions || extension->struct_size < sizeof(ShardingsExtension) ? nullptr
+              : outputs                                                        ? functions->outputs
+                                                                               : functions->parameters;
+  if (!get) return Throw(env, PJRT_Error_Code_UNIMPLEMENTED, "shardings(): this plugin does not have them");
+  ShardingsArgs list;
+  list.executable = executable->pjrt;
+  if (ThrowIfError(env, executable->api, get(&list))) return nullptr;
+  napi_value result;
+  if (!list.shardings || !list.sizes) {
+    napi_get_null(env, &result);
+    return result;
+  }
+  napi_create_array_with_length(env, list.count, &result);
+  for (size_t i = 0; i < list.count; i++) {
+    napi_set_element(env, result, i, MakeBytes(env, list.shardings[i], list.sizes[i]));
+  }
+  return result;
+}
+
 // costAnalysis(executable): properties by name
 napi_value CostAnalysis(napi_env env, napi_callback_info info) {
   Args<1> args(env, info);
@@ -307,6 +367,7 @@ void ExportExecutable(napi_env env, napi_value exports) {
   Export(env, exports, "deserialize", Deserialize);
   Export(env, exports, "disposeExecutable", DisposeExecutable);
   Export(env, exports, "executableInfo", ExecutableInfo);
+  Export(env, exports, "shardings", Shardings);
   Export(env, exports, "costAnalysis", CostAnalysis);
   Export(env, exports, "compiledMemoryStats", CompiledMemoryStats);
   Export(env, exports, "optimizedProgram", OptimizedProgram);

@@ -143,11 +143,84 @@ napi_value ExecuteSpread(napi_env env, napi_callback_info info) {
   return RunOnOne(env, executable, args.at + 1, args.count - 1);
 }
 
+// Reads lists[d][i] into `buffers` (device-major). All lists must have the same length, which is returned in `num_args`.
+bool ReadArgumentLists(napi_env env, Executable* executable, napi_value lists, std::vector<Buffer*>* buffers,
+                       size_t* num_args) {
+  const size_t num_devices = executable->devices.size();
+  uint32_t count;
+  if (napi_get_array_length(env, lists, &count) != napi_ok || count != num_devices) {
+    ThrowInvalid(env, "execute(): expected an array of arguments for each of " + std::to_string(num_devices) +
+                          " devices, got " + Describe(env, lists));
+    return false;
+  }
+  for (uint32_t d = 0; d < count; d++) {
+    napi_value list, value;
+    uint32_t length;
+    if (napi_get_element(env, lists, d, &list) != napi_ok) return false;
+    if (napi_get_array_length(env, list, &length) != napi_ok || (d > 0 && length != *num_args)) {
+      ThrowInvalid(env, "execute(): expected the same number of arguments for every device");
+      return false;
+    }
+    *num_args = length;
+    for (uint32_t i = 0; i < length; i++) {
+      if (napi_get_element(env, list, i, &value) != napi_ok) return false;
+      Buffer* buffer = GetArgument(env, executable->client, value, i);
+      if (!buffer) return false;
+      buffers->push_back(buffer);
+    }
+  }
+  return true;
+}
+
+// executeSharded(executable, args: Buffer[][], nonDonatable: number[]): Buffer[][], by device
+napi_value ExecuteSharded(napi_env env, napi_callback_info info) {
+  Args<3> args(env, info);
+  Executable* executable = GetLoaded(env, args[0]);
+  std::vector<Buffer*> buffers;
+  std::vector<int64_t> kept;
+  size_t num_args = 0;
+  if (!executable || !ReadArgumentLists(env, executable, args[1], &buffers, &num_args)) return nullptr;
+  if (!IsNullish(env, args[2]) && !GetInts(env, args[2], "execute(): nonDonatable", &kept)) return nullptr;
+  const size_t num_devices = executable->devices.size();
+  const size_t num_outputs = executable->outputs.size();
+  std::vector<PJRT_Buffer*> inputs(buffers.size()), results(num_devices * num_outputs);
+  std::vector<PJRT_Buffer* const*> input_lists(num_devices);
+  std::vector<PJRT_Buffer**> result_lists(num_devices);
+  for (size_t i = 0; i < buffers.size(); i++) inputs[i] = buffers[i]->pjrt;
+  for (size_t d = 0; d < num_devices; d++) {
+    input_lists[d] = inputs.data() + d * num_args;
+    result_lists[d] = results.data() + d * num_outputs;
+  }
+  PJRT_ARGS(PJRT_ExecuteOptions, options);
+  options.non_donatable_input_indices = kept.data();
+  options.num_non_donatable_input_indices = kept.size();
+  PJRT_ARGS(PJRT_LoadedExecutable_Execute_Args, run);
+  run.executable = executable->loaded;
+  run.options = &options;
+  run.argument_lists = input_lists.data();
+  run.num_devices = num_devices;
+  run.num_args = num_args;
+  run.output_lists = result_lists.data();
+  PJRT_Error* error = executable->api->PJRT_LoadedExecutable_Execute(&run);
+  if (executable->may_donate) MarkDonated(env, executable->api, buffers.data(), buffers.size());
+  if (ThrowIfError(env, executable->api, error)) return nullptr;
+  napi_value lists;
+  napi_create_array_with_length(env, num_devices, &lists);
+  for (size_t d = 0; d < num_devices; d++) {
+    if (!executable->layouts_known) LearnLayouts(executable, result_lists[d]);
+    executable->layouts_known = true;
+    napi_set_element(env, lists, d, MakeResults(env, executable, executable->devices[d], result_lists[d], true));
+  }
+  ReportExternalBytes(env, num_devices * (executable->output_bytes + kBufferOverhead * num_outputs));
+  return lists;
+}
+
 }  // namespace
 
 void ExportExecute(napi_env env, napi_value exports) {
   Export(env, exports, "execute", Execute);
   Export(env, exports, "executeSpread", ExecuteSpread);
+  Export(env, exports, "executeSharded", ExecuteSharded);
 }
 
 }  // namespace tt

@@ -88,7 +88,10 @@ struct Topology {
   static constexpr uint64_t kMagic = 0x7074742d746f706f;
   uint64_t magic = kMagic;
   const PJRT_Api* api = nullptr;
-  PJRT_TopologyDescription* pjrt = nullptr;  // null once disposed
+  PJRT_TopologyDescription* pjrt = nullptr;
+  Client* client = nullptr;  // whose topology it is, if it is a client's
+  bool owned = true;
+  bool disposed = false;
 };
 
 struct Output {
@@ -255,6 +258,13 @@ PJRT_Error* LoadProgram(Client* client, const std::string& bytes, const std::str
 // A handle that owns `loaded` and `executable`; either may be null. Null if it threw.
 napi_value MakeExecutableHandle(napi_env env, const PJRT_Api* api, Client* client, PJRT_LoadedExecutable* loaded,
                                 PJRT_Executable* executable);
+
+// ---- topology.cc
+
+bool ParseTopologyProgram(napi_env env, napi_callback_info info, Topology** topology, ProgramArgs* out);
+// Any thread. Null error: `executable` is set.
+PJRT_Error* CompileForTopology(Topology* topology, const std::string& text, const std::string& options,
+                               PJRT_Executable** executable);
 
 // ---- registration: each file adds its functions to the addon's exports
 

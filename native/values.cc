@@ -235,7 +235,7 @@ Executable* GetExecutable(napi_env env, napi_value value, const char* fn) {
 Topology* GetTopology(napi_env env, napi_value value, const char* fn) {
   Topology* topology = Unwrap<Topology>(env, value);
   if (!topology) ThrowInvalid(env, Expected(env, fn, "a topology", value));
-  else if (!topology->pjrt) ThrowInvalid(env, std::string(fn) + "(): expected a live topology, got a disposed one");
+  else if (topology->disposed) ThrowInvalid(env, std::string(fn) + "(): expected a live topology, got a disposed one");
   else return topology;
   return nullptr;
 }

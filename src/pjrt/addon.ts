@@ -7,7 +7,9 @@ import { AddonError, errorFromCode } from "./errors.js";
 import type { NativeAddon } from "./native.js";
 
 /** `native/` in the package, seen from src/pjrt or from dist/src/pjrt. */
-const nativeFolders = ["../../native/", "../../../native/"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+const nativeFolders = ["../../native/", "../../../native/"].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+);
 
 const doctor = 'run "npx torch-tpu doctor" to see what this machine lacks';
 

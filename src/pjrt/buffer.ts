@@ -4,7 +4,7 @@ import type { DType } from "../schema/index.js";
 import { addon } from "./addon.js";
 import type { Client } from "./client.js";
 import type { Device } from "./device.js";
-import { deleteRaw, isDeletedRaw, readAsync, readRaw, readyRaw, type BufferHandle } from "./raw.js";
+import { deleteRaw, isDeletedRaw, readBytesAsync, readRaw, readyRaw, type BufferHandle } from "./raw.js";
 
 /** An array on a device: shape and element type never change. Freed in garbage collection, or early by `dispose`. */
 export class Buffer {
@@ -37,10 +37,8 @@ export class Buffer {
   }
 
   /** Its elements, row-major. Does not block the event loop. */
-  async toHost(): Promise<Uint8Array> {
-    const bytes = new Uint8Array(this.byteLength);
-    await readAsync(this.handle, bytes);
-    return bytes;
+  toHost(): Promise<Uint8Array> {
+    return readBytesAsync(this.handle);
   }
 
   /** Its elements, row-major. Blocks until they are computed. */

@@ -5,11 +5,11 @@ import { addon } from "./addon.js";
 import { Buffer } from "./buffer.js";
 import { encodeCompileOptions, type CompileOptions } from "./compile_options.js";
 import { Device } from "./device.js";
-import { misuse } from "./errors.js";
 import { LoadedExecutable } from "./executable.js";
 import type { AllocatorStats, DeviceMemoryStats } from "./native.js";
 import type { Plugin } from "./plugin.js";
 import { uploadRaw, type BufferHandle, type ClientHandle } from "./raw.js";
+import { Topology } from "./topology.js";
 
 /** Options of `Client.bufferFromHost`. */
 export interface UploadOptions {
@@ -126,6 +126,11 @@ export class Client {
     return addon().allocatorStats(this.handle, typeof device === "number" ? device : device.index);
   }
 
+  /** The devices of this client as a topology. Throws UnimplementedError where the plugin has none. */
+  topology(): Topology {
+    return new Topology(addon().clientTopology(this.handle));
+  }
+
   /** Refuses new work. Buffers and programs live on; the plugin's client is freed with the last of them. */
   dispose(): void {
     addon().disposeClient(this.handle);
@@ -137,11 +142,6 @@ export class Client {
 
   toString(): string {
     return `Client(${this.platformName}, ${this.devices.length} devices)`;
-  }
-
-  /** Throws unless `buffer` was made by this client. */
-  checkOwns(buffer: Buffer, fn: string): void {
-    if (buffer.client !== this) throw misuse(fn, "a buffer of the same client", "one of another client");
   }
 
   private encode(options: CompileOptions): Uint8Array {

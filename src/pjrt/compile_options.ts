@@ -21,6 +21,10 @@ export interface CompileOptions {
   /** For each parameter, or one for all: whether XLA may choose its sharding. */
   readonly allowSpmdShardingPropagationToParameters?: readonly boolean[];
   readonly deviceOrdinal?: number;
+  /** How much effort goes into run time: 0 (least) to 3. */
+  readonly optimizationLevel?: 0 | 1 | 2 | 3;
+  /** How much effort goes into fitting into memory: 0 (least) to 3. */
+  readonly memoryFittingLevel?: 0 | 1 | 2 | 3;
   /** Merge identical computations. */
   readonly deduplicateHlo?: boolean;
   /** Compile for any one device; the device is then chosen at each execution. */
@@ -67,6 +71,9 @@ function writeDeviceAssignment(w: ProtoWriter, assignment: readonly (readonly nu
   }
 }
 
+/** xla.ExecutionOptions.EffortLevel. */
+const effortLevels = [9, 19, 29, 39] as const;
+
 function writeBuildOptions(w: ProtoWriter, o: CompileOptions, replicas: number, partitions: number): void {
   w.int(1, o.deviceOrdinal ?? -1);
   w.int(4, replicas).int(5, partitions);
@@ -85,6 +92,8 @@ function writeBuildOptions(w: ProtoWriter, o: CompileOptions, replicas: number, 
   if (o.allowSpmdShardingPropagationToOutput) w.ints(12, o.allowSpmdShardingPropagationToOutput.map(Number));
   if (o.allowSpmdShardingPropagationToParameters) w.ints(18, o.allowSpmdShardingPropagationToParameters.map(Number));
   if (o.useShardyPartitioner) w.int(19, true);
+  if (o.optimizationLevel !== undefined) w.int(24, effortLevels[o.optimizationLevel]);
+  if (o.memoryFittingLevel !== undefined) w.int(25, effortLevels[o.memoryFittingLevel]);
 }
 
 function writeOverride(w: ProtoWriter, name: string, value: string | number | bigint | boolean): void {

@@ -15,7 +15,8 @@ export { Client, type UploadOptions } from "./client.js";
 export { compilePresets, fastCompile, fullCompile, type CompileOptions } from "./compile_options.js";
 export { Device, DeviceDescription, Memory } from "./device.js";
 export { AddonError, PjrtError, UnimplementedError, type PjrtErrorCode } from "./errors.js";
-export { Executable, LoadedExecutable, type ArrayType } from "./executable.js";
+export { Executable, LoadedExecutable, type ExecuteOptions } from "./executable.js";
+export type { ArrayType } from "./hlo_signature.js";
 export type { AllocatorStats, CompiledMemoryStats, DeviceMemoryStats, NamedValue } from "./native.js";
 export { Plugin, type ClientOptions, type PluginOptions } from "./plugin.js";
 export {
@@ -23,10 +24,14 @@ export {
   executeRaw,
   isDeletedRaw,
   readAsync,
+  readBytesAsync,
   readRaw,
   readyRaw,
   uploadRaw,
   type BufferHandle,
   type ClientHandle,
   type ExecutableHandle,
+  type PluginHandle,
+  type TopologyHandle,
 } from "./raw.js";
+export { Topology } from "./topology.js";

@@ -107,7 +107,7 @@ export interface NativeAddon {
   copyToDevice(buffer: BufferHandle, device: number): BufferHandle;
 
   uploadZeroCopy: NativeAddon["upload"];
-  readAsync(buffer: BufferHandle, dst: ArrayBufferView): Promise<void>;
+  readAsync(buffer: BufferHandle): Promise<Uint8Array>;
   readyAsync(buffer: BufferHandle): Promise<void>;
   compileAsync(client: ClientHandle, mlir: string, options: Uint8Array): Promise<ExecutableHandle>;
   deserializeAsync(client: ClientHandle, bytes: Uint8Array, options: Uint8Array): Promise<ExecutableHandle>;
@@ -128,5 +128,29 @@ export interface NativeAddon {
   serialize(executable: ExecutableHandle): Uint8Array;
   fingerprint(executable: ExecutableHandle): Uint8Array;
 
+  shardings(executable: ExecutableHandle, outputs: boolean): Uint8Array[] | null;
+
   execute(executable: ExecutableHandle, args: readonly BufferHandle[]): BufferHandle | BufferHandle[];
+  executeSpread(executable: ExecutableHandle, ...args: readonly BufferHandle[]): BufferHandle | BufferHandle[];
+  executeSharded(
+    executable: ExecutableHandle,
+    args: readonly (readonly BufferHandle[])[],
+    nonDonatable: readonly number[],
+  ): BufferHandle[][];
+
+  createTopology(
+    plugin: PluginHandle,
+    name: string,
+    options: readonly (readonly [string, NamedValue])[],
+  ): TopologyHandle;
+  clientTopology(client: ClientHandle): TopologyHandle;
+  disposeTopology(topology: TopologyHandle): void;
+  topologyInfo(topology: TopologyHandle): {
+    platformName: string;
+    platformVersion: string;
+    attributes: Record<string, NamedValue>;
+    devices: NativeDeviceDescription[];
+  };
+  compileForTopology(topology: TopologyHandle, mlir: string, options: Uint8Array): ExecutableHandle;
+  compileForTopologyAsync(topology: TopologyHandle, mlir: string, options: Uint8Array): Promise<ExecutableHandle>;
 }

@@ -7,10 +7,11 @@ import { Client } from "./client.js";
 import { PjrtError } from "./errors.js";
 import type { NamedValue } from "./native.js";
 import { bindRaw, type PluginHandle } from "./raw.js";
+import { Topology } from "./topology.js";
 
 /** Options of `Plugin.createClient`; names other than `devices` go to the plugin as they are. */
 export interface ClientOptions {
-  /** How many devices XLA's CPU plugin pretends to have. Default 1. */
+  /** How many devices XLA's CPU plugin pretends to have. Its own default is 4. */
   readonly devices?: number;
   readonly [option: string]: NamedValue | undefined;
 }
@@ -86,6 +87,16 @@ export class Plugin {
     const entries = Object.entries(rest).filter((e): e is [string, NamedValue] => e[1] !== undefined);
     if (devices !== undefined) entries.push(["cpu_device_count", devices]);
     return new Client(this, addon().createClient(this.handle, entries));
+  }
+
+  /**
+   * A description of devices that need not be here, to compile for.
+   *
+   * @param name such as `v5e:2x2` for libtpu
+   * @throws UnimplementedError on XLA's CPU plugins
+   */
+  createTopology(name: string, options: Readonly<Record<string, NamedValue>> = {}): Topology {
+    return new Topology(addon().createTopology(this.handle, name, Object.entries(options)));
   }
 
   toString(): string {

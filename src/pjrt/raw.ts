@@ -4,6 +4,7 @@
  */
 
 import { addon } from "./addon.js";
+import { misuse } from "./errors.js";
 
 declare const brand: unique symbol;
 
@@ -48,8 +49,20 @@ export let readRaw = (buffer: BufferHandle, dst: ArrayBufferView): void => {
   readRaw(buffer, dst);
 };
 
-/** Copies the elements into `dst` when they are ready, without blocking the event loop. Do not use `dst` before. */
-export const readAsync = async (buffer: BufferHandle, dst: ArrayBufferView): Promise<void> => readRaw(buffer, dst);
+/** Resolves to the elements, row-major, in a new array. Does not block the event loop. */
+export const readBytesAsync = (buffer: BufferHandle): Promise<Uint8Array> => addon().readAsync(buffer);
+
+/**
+ * Copies the elements into `dst`, which must have exactly their size, when they are ready. Does not block the event loop.
+ * The plugin writes to an array of its own first: `dst` may be transferred or resized meanwhile.
+ */
+export async function readAsync(buffer: BufferHandle, dst: ArrayBufferView): Promise<void> {
+  const bytes = await readBytesAsync(buffer);
+  if (bytes.byteLength !== dst.byteLength) {
+    throw misuse("readAsync", `a destination of ${bytes.byteLength} bytes`, String(dst.byteLength));
+  }
+  new Uint8Array(dst.buffer, dst.byteOffset, dst.byteLength).set(bytes);
+}
 
 /** Blocks until the buffer is ready. Throws what went wrong while it was computed. */
 export const readyRaw = (buffer: BufferHandle): void => addon().ready(buffer);
