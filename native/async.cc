@@ -142,6 +142,14 @@ napi_value Rejected(napi_env env) {
   return promise;
 }
 
+napi_value Resolved(napi_env env, napi_value value) {
+  napi_value promise;
+  napi_deferred deferred;
+  napi_create_promise(env, &deferred, &promise);
+  napi_resolve_deferred(env, deferred, value);
+  return promise;
+}
+
 // readAsync(buffer): Promise<Uint8Array>. The array is new: nobody can detach it while it is written.
 napi_value ReadAsync(napi_env env, napi_callback_info info) {
   Args<1> args(env, info);
@@ -155,6 +163,9 @@ napi_value ReadAsync(napi_env env, napi_callback_info info) {
     return Rejected(env);
   }
   napi_create_typedarray(env, napi_uint8_array, size, array_buffer, 0, &bytes);
+  if (buffer->client->is_cpu && KnownLayout(buffer) == Layout::kPermuted) {  // rare: see ReadPermuted
+    return ReadNow(env, buffer, memory) ? Resolved(env, bytes) : Rejected(env);
+  }
   PJRT_Event* event = size > 0 ? StartCopyToHost(env, buffer, memory, size) : ReadyEvent(env, buffer);
   if (!event) return Rejected(env);
   return Await(env, buffer->client->api, event, bytes, size > 0, true);

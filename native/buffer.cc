@@ -122,7 +122,7 @@ Layout LayoutOf(const PJRT_Api* api, PJRT_Buffer* buffer) {
   if (args.layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled || args.layout.tiled.num_tiles > 0) return Layout::kOther;
   const PJRT_Buffer_MemoryLayout_Tiled& tiled = args.layout.tiled;
   for (size_t i = 0; i < tiled.minor_to_major_size; i++) {
-    if (tiled.minor_to_major[i] != static_cast<int64_t>(tiled.minor_to_major_size - 1 - i)) return Layout::kOther;
+    if (tiled.minor_to_major[i] != static_cast<int64_t>(tiled.minor_to_major_size - 1 - i)) return Layout::kPermuted;
   }
   return Layout::kRowMajor;
 }
@@ -206,17 +206,9 @@ napi_value MakeUploadedHandle(napi_env env, const Upload& upload, PJRT_Buffer* p
   return handle;
 }
 
-bool CanReadDirectly(Buffer* buffer) {
-  if (!buffer->client->is_cpu) return false;
+Layout KnownLayout(Buffer* buffer) {
   if (buffer->layout == Layout::kUnknown) buffer->layout = LayoutOf(buffer->client->api, buffer->pjrt);
-  return buffer->layout == Layout::kRowMajor;
-}
-
-const void* HostPointer(napi_env env, Buffer* buffer) {
-  PJRT_ARGS(PJRT_Buffer_UnsafePointer_Args, args);
-  args.buffer = buffer->pjrt;
-  if (ThrowIfError(env, buffer->client->api, buffer->client->api->PJRT_Buffer_UnsafePointer(&args))) return nullptr;
-  return reinterpret_cast<const void*>(args.buffer_pointer);
+  return buffer->layout;
 }
 
 bool GetShape(napi_env env, Buffer* buffer, PJRT_Buffer_Type* type, std::vector<int64_t>* dims) {
@@ -230,6 +222,54 @@ bool GetShape(napi_env env, Buffer* buffer, PJRT_Buffer_Type* type, std::vector<
   dims->assign(dimensions.dims, dimensions.dims + dimensions.num_dims);
   return true;
 }
+
+namespace {
+
+const void* HostPointer(napi_env env, Buffer* buffer) {
+  PJRT_ARGS(PJRT_Buffer_UnsafePointer_Args, args);
+  args.buffer = buffer->pjrt;
+  if (ThrowIfError(env, buffer->client->api, buffer->client->api->PJRT_Buffer_UnsafePointer(&args))) return nullptr;
+  return reinterpret_cast<const void*>(args.buffer_pointer);
+}
+
+// Copies dense elements in the order of `minor_to_major` to row-major ones.
+void CopyPermuted(char* dst, const char* src, size_t item, const std::vector<int64_t>& dims,
+                  const int64_t* minor_to_major) {
+  const size_t rank = dims.size();
+  std::vector<size_t> strides(rank), index(rank);
+  size_t stride = item, count = 1;
+  for (size_t i = 0; i < rank; i++) {
+    strides[minor_to_major[i]] = stride;
+    stride *= dims[minor_to_major[i]];
+    count *= dims[i];
+  }
+  size_t offset = 0;
+  for (size_t n = 0; n < count; n++, dst += item) {
+    std::memcpy(dst, src + offset, item);
+    for (size_t d = rank; d-- > 0;) {
+      offset += strides[d];
+      if (++index[d] < static_cast<size_t>(dims[d])) break;
+      offset -= strides[d] * dims[d];
+      index[d] = 0;
+    }
+  }
+}
+
+// Reads a ready buffer of the CPU whose dimensions lie in another order: some plugins ignore the layout asked for.
+bool ReadPermuted(napi_env env, Buffer* buffer, void* dst, const void* src) {
+  const PJRT_Api* api = buffer->client->api;
+  PJRT_Buffer_Type type;
+  std::vector<int64_t> dims;
+  PJRT_ARGS(PJRT_Buffer_GetMemoryLayout_Args, layout);
+  layout.buffer = buffer->pjrt;
+  if (!GetShape(env, buffer, &type, &dims)) return false;
+  if (ThrowIfError(env, api, api->PJRT_Buffer_GetMemoryLayout(&layout))) return false;
+  CopyPermuted(static_cast<char*>(dst), static_cast<const char*>(src), ItemSize(type), dims,
+               layout.layout.tiled.minor_to_major);
+  return true;
+}
+
+}  // namespace
 
 PJRT_Event* StartCopyToHost(napi_env env, Buffer* buffer, void* dst, size_t size) {
   const PJRT_Api* api = buffer->client->api;
@@ -251,6 +291,23 @@ PJRT_Event* StartCopyToHost(napi_env env, Buffer* buffer, void* dst, size_t size
   args.dst_size = size;
   CALL_OR_RETURN(env, api, PJRT_Buffer_ToHostBuffer, &args, nullptr);
   return args.event;
+}
+
+bool ReadNow(napi_env env, Buffer* buffer, void* dst) {
+  const PJRT_Api* api = buffer->client->api;
+  const bool is_direct = buffer->client->is_cpu && KnownLayout(buffer) != Layout::kOther;
+  if (buffer->bytes > 0 && !is_direct) {
+    PJRT_Event* event = StartCopyToHost(env, buffer, dst, buffer->bytes);
+    return event && AwaitAndFree(env, api, event);
+  }
+  PJRT_Event* ready = ReadyEvent(env, buffer);
+  if (!ready || !AwaitAndFree(env, api, ready)) return false;
+  if (buffer->bytes == 0) return true;
+  const void* src = HostPointer(env, buffer);
+  if (!src) return false;
+  if (buffer->layout == Layout::kPermuted) return ReadPermuted(env, buffer, dst, src);
+  std::memcpy(dst, src, buffer->bytes);
+  return true;
 }
 
 bool CheckReadSize(napi_env env, const char* fn, const Buffer* buffer, size_t size) {
@@ -279,16 +336,7 @@ napi_value Read(napi_env env, napi_callback_info info) {
   void* dst;
   size_t size;
   if (!buffer || !GetBytes(env, args[1], "read(): destination", &dst, &size)) return nullptr;
-  if (!CheckReadSize(env, "read", buffer, size)) return nullptr;
-  const PJRT_Api* api = buffer->client->api;
-  if (size > 0 && !CanReadDirectly(buffer)) {
-    PJRT_Event* event = StartCopyToHost(env, buffer, dst, size);
-    if (event) AwaitAndFree(env, api, event);
-    return nullptr;
-  }
-  PJRT_Event* ready = ReadyEvent(env, buffer);
-  if (!ready || !AwaitAndFree(env, api, ready) || size == 0) return nullptr;
-  if (const void* src = HostPointer(env, buffer)) std::memcpy(dst, src, size);
+  if (CheckReadSize(env, "read", buffer, size)) ReadNow(env, buffer, dst);
   return nullptr;
 }
 

@@ -70,7 +70,8 @@ struct Client {
   int IndexOf(const PJRT_Device* device) const;
 };
 
-enum class Layout : uint8_t { kUnknown, kRowMajor, kOther };
+// How elements lie in memory. kPermuted: dense, but in another order of dimensions. kOther: tiled or packed.
+enum class Layout : uint8_t { kUnknown, kRowMajor, kPermuted, kOther };
 enum class Gone : uint8_t { kNo, kDisposed, kDonated };
 
 struct Buffer {
@@ -214,9 +215,10 @@ void ReportExternalBytes(node_api_basic_env env, int64_t change);
 Layout LayoutOf(const PJRT_Api* api, PJRT_Buffer* buffer);
 int64_t ByteSize(PJRT_Buffer_Type type, const int64_t* dims, size_t num_dims);
 PJRT_Event* ReadyEvent(napi_env env, Buffer* buffer);  // null if it threw
-// Whether the elements can be read through a host pointer, row-major.
-bool CanReadDirectly(Buffer* buffer);
-const void* HostPointer(napi_env env, Buffer* buffer);  // null if it threw
+// The layout, asked for if it is not known. On CPU, row-major and permuted elements can be read through a pointer.
+Layout KnownLayout(Buffer* buffer);
+// Blocks until the value is there. False if it threw.
+bool ReadNow(napi_env env, Buffer* buffer, void* dst);
 // Starts a row-major copy; null if it threw.
 PJRT_Event* StartCopyToHost(napi_env env, Buffer* buffer, void* dst, size_t size);
 bool CheckReadSize(napi_env env, const char* fn, const Buffer* buffer, size_t size);

@@ -14,6 +14,14 @@ import {
   sampleBytes,
 } from "./testing/programs.js";
 
+/** Returns its argument in memory with the dimensions in the order `minorToMajor`. */
+const identity = (type: string, minorToMajor: string): string =>
+  program(
+    `%a: tensor<${type}>`,
+    `tensor<${type}> {mhlo.layout_mode = "${minorToMajor}"}`,
+    `return %a : tensor<${type}>`,
+  );
+
 describe("Plugin", () => {
   test("a missing file is an error that names the remedies", () => {
     expect(() => Plugin.load("/no/such/plugin.so")).toThrowError(
@@ -184,7 +192,7 @@ describe.skipIf(noPlugin)("Client", () => {
     expect(floats(add.execute([x, x])[0].toHostSync())).toEqual([2, 4]);
   });
 
-  test("results that are not row-major are read row-major", () => {
+  test("results that are not row-major are read row-major", async () => {
     const transposed = program(
       "%a: tensor<2x3xf32>",
       'tensor<3x2xf32> {mhlo.layout_mode = "{0,1}"}',
@@ -192,6 +200,11 @@ describe.skipIf(noPlugin)("Client", () => {
     );
     const [y] = client.compile(transposed).execute([f32(client, [1, 2, 3, 4, 5, 6], [2, 3])]);
     expect(floats(y.toHostSync())).toEqual([1, 4, 2, 5, 3, 6]);
+    expect(floats(await y.toHost())).toEqual([1, 4, 2, 5, 3, 6]);
+    const [z] = client
+      .compile(identity("2x3x4x5xf32", "{1,3,0,2}"))
+      .execute([f32(client, Array.from({ length: 120 }, (_, i) => i), [2, 3, 4, 5])]);
+    expect(floats(z.toHostSync())).toEqual(Array.from({ length: 120 }, (_, i) => i));
   });
 
   test("element types of results", () => {

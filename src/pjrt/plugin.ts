@@ -21,8 +21,8 @@ export interface PluginOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** XLA's log lines on standard error begin at this level; 2 is errors. */
-const quiet = { TF_CPP_MIN_LOG_LEVEL: "2" };
+/** XLA logs to standard error from this level on: only what ends the process, since errors are thrown. */
+const quiet = { TF_CPP_MIN_LOG_LEVEL: "3" };
 
 /**
  * libtpu asks the cloud's metadata server for minutes on a machine that has none, and refuses to be loaded by two
