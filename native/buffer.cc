@@ -1,6 +1,8 @@
 // Buffers: upload, read, release, and what is known of them.
 #include "torch_tpu.h"
 
+#include <cstdio>
+
 namespace tt {
 
 namespace {
@@ -152,7 +154,8 @@ bool ParseUpload(napi_env env, napi_callback_info info, Upload* upload) {
   }
   upload->device = static_cast<int32_t>(device);
   upload->type = static_cast<PJRT_Buffer_Type>(type);
-  if (type <= PJRT_Buffer_Type_INVALID || type == PJRT_Buffer_Type_TOKEN || type > 64) {
+  if (type <= PJRT_Buffer_Type_INVALID || type == PJRT_Buffer_Type_TOKEN ||
+      type > PJRT_Buffer_Type_F4E2M1FN) {  // plugins end the process for types they do not know
     ThrowInvalid(env, "upload(): expected a PJRT_Buffer_Type, got " + std::to_string(type));
     return false;
   }
@@ -174,8 +177,9 @@ bool ParseUpload(napi_env env, napi_callback_info info, Upload* upload) {
     bytes *= static_cast<double>(upload->dims[i]);
   }
   if (bytes != static_cast<double>(upload->size)) {
-    ThrowInvalid(env, "upload(): expected " + std::to_string(static_cast<uint64_t>(bytes)) + " bytes, got " +
-                          std::to_string(upload->size));
+    char expected[400];
+    std::snprintf(expected, sizeof expected, "%.0f", bytes);
+    ThrowInvalid(env, std::string("upload(): expected ") + expected + " bytes, got " + std::to_string(upload->size));
     return false;
   }
   return true;

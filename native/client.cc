@@ -33,6 +33,12 @@ napi_value CreateClient(napi_env env, napi_callback_info info) {
   NamedValues options;
   if (!plugin || !options.Read(env, args[1])) return nullptr;
   const PJRT_Api* api = plugin->api;
+  for (const PJRT_NamedValue& option : options.values) {  // older CPU plugins end the process for these
+    const bool is_count = std::string(option.name, option.name_size) == "cpu_device_count";
+    if (is_count && (option.type != PJRT_NamedValue_kInt64 || option.int64_value < 1 || option.int64_value > 4096)) {
+      return ThrowInvalid(env, "createClient(): expected a number of devices from 1 to 4096");
+    }
+  }
   PJRT_ARGS(PJRT_Client_Create_Args, create);
   create.create_options = options.values.data();
   create.num_options = options.values.size();
