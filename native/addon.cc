@@ -4,7 +4,7 @@
 namespace tt {
 
 void Export(napi_env env, napi_value exports, const char* name, napi_callback fn) {
-  napi_value value;
+  napi_value value = nullptr;
   napi_create_function(env, name, NAPI_AUTO_LENGTH, fn, nullptr, &value);
   napi_set_named_property(env, exports, name, value);
 }

@@ -112,8 +112,9 @@ napi_value Await(napi_env env, const PJRT_Api* api, PJRT_Event* event, napi_valu
   if (value) napi_create_reference(env, value, 1, &pending->value);
   napi_value promise = nullptr;
   if (with_promise) {
-    napi_create_promise(env, &pending->deferred, &promise);
-    if (pending->completions->awaited++ == 0) napi_ref_threadsafe_function(env, pending->completions->wake);
+    const napi_status status = napi_create_promise(env, &pending->deferred, &promise);
+    if (status != napi_ok) pending->deferred = nullptr;  // a worker that is being terminated
+    else if (pending->completions->awaited++ == 0) napi_ref_threadsafe_function(env, pending->completions->wake);
   }
   if (is_writing) {
     std::lock_guard<std::mutex> lock(pending->completions->mutex);
@@ -134,8 +135,8 @@ napi_value Await(napi_env env, const PJRT_Api* api, PJRT_Event* event, napi_valu
 }
 
 napi_value Rejected(napi_env env) {
-  napi_value error, promise;
-  napi_deferred deferred;
+  napi_value error = nullptr, promise = nullptr;
+  napi_deferred deferred = nullptr;
   napi_get_and_clear_last_exception(env, &error);
   napi_create_promise(env, &deferred, &promise);
   napi_reject_deferred(env, deferred, error);
@@ -143,8 +144,8 @@ napi_value Rejected(napi_env env) {
 }
 
 napi_value Resolved(napi_env env, napi_value value) {
-  napi_value promise;
-  napi_deferred deferred;
+  napi_value promise = nullptr;
+  napi_deferred deferred = nullptr;
   napi_create_promise(env, &deferred, &promise);
   napi_resolve_deferred(env, deferred, value);
   return promise;
@@ -156,13 +157,13 @@ napi_value ReadAsync(napi_env env, napi_callback_info info) {
   Buffer* buffer = GetBuffer(env, args[0], "read");
   if (!buffer) return Rejected(env);
   void* memory = nullptr;
-  napi_value array_buffer, bytes;
+  napi_value array_buffer = nullptr, bytes = nullptr;
   const size_t size = static_cast<size_t>(buffer->bytes);
   if (napi_create_arraybuffer(env, size, &memory, &array_buffer) != napi_ok) {
     Throw(env, PJRT_Error_Code_RESOURCE_EXHAUSTED, "read(): could not allocate " + std::to_string(size) + " bytes");
     return Rejected(env);
   }
-  napi_create_typedarray(env, napi_uint8_array, size, array_buffer, 0, &bytes);
+  if (napi_create_typedarray(env, napi_uint8_array, size, array_buffer, 0, &bytes) != napi_ok) return nullptr;
   if (buffer->client->is_cpu && KnownLayout(buffer) == Layout::kPermuted) {  // rare: see ReadPermuted
     return ReadNow(env, buffer, memory) ? Resolved(env, bytes) : Rejected(env);
   }
@@ -237,7 +238,7 @@ void FinishJob(napi_env env, napi_status status, void* data) {
   if (handle) {
     napi_resolve_deferred(env, job->deferred, handle);
   } else {
-    napi_value error;
+    napi_value error = nullptr;
     bool pending = false;
     napi_is_exception_pending(env, &pending);
     if (pending) napi_get_and_clear_last_exception(env, &error);
@@ -251,9 +252,9 @@ void FinishJob(napi_env env, napi_status status, void* data) {
 
 napi_value StartJob(napi_env env, napi_callback_info info, std::unique_ptr<Job> job) {
   Args<1> args(env, info);
-  napi_value promise, name = MakeString(env, std::string("torch-tpu compile"));
+  napi_value promise = nullptr, name = MakeString(env, std::string("torch-tpu compile"));
+  if (napi_create_promise(env, &job->deferred, &promise) != napi_ok) return nullptr;  // a worker being terminated
   napi_create_reference(env, args[0], 1, &job->owner);
-  napi_create_promise(env, &job->deferred, &promise);
   Job* owned = job.release();
   napi_create_async_work(env, nullptr, name, RunJob, FinishJob, owned, &owned->work);
   napi_queue_async_work(env, owned->work);

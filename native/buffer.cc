@@ -167,7 +167,7 @@ bool ParseUpload(napi_env env, napi_callback_info info, Upload* upload) {
   upload->rank = rank;
   double bytes = static_cast<double>(ItemSize(upload->type));
   for (uint32_t i = 0; i < rank; i++) {
-    napi_value item;
+    napi_value item = nullptr;
     if (napi_get_element(env, args[4], i, &item) != napi_ok || !GetInt(env, item, "upload(): dimension", &upload->dims[i]))
       return false;
     if (upload->dims[i] < 0) {
@@ -391,7 +391,7 @@ napi_value BufferInfo(napi_env env, napi_callback_info info) {
   PJRT_Buffer_Type type;
   std::vector<int64_t> dims;
   if (!buffer || !GetShape(env, buffer, &type, &dims)) return nullptr;
-  napi_value result, shape;
+  napi_value result = nullptr, shape = nullptr;
   napi_create_object(env, &result);
   napi_create_array_with_length(env, dims.size(), &shape);
   for (size_t i = 0; i < dims.size(); i++) napi_set_element(env, shape, i, MakeNumber(env, dims[i]));

@@ -83,7 +83,7 @@ napi_value DescribeMemory(napi_env env, const PJRT_Api* api, PJRT_Memory* memory
   CALL_OR_RETURN(env, api, PJRT_Memory_Id, &id, nullptr);
   CALL_OR_RETURN(env, api, PJRT_Memory_Kind, &kind, nullptr);
   CALL_OR_RETURN(env, api, PJRT_Memory_ToString, &text, nullptr);
-  napi_value result;
+  napi_value result = nullptr;
   napi_create_object(env, &result);
   Set(env, result, "id", MakeNumber(env, id.id));
   Set(env, result, "kind", MakeString(env, kind.kind, kind.kind_size));
@@ -93,7 +93,7 @@ napi_value DescribeMemory(napi_env env, const PJRT_Api* api, PJRT_Memory* memory
 
 // The memories of a device; empty where the plugin has none.
 napi_value DescribeMemories(napi_env env, const PJRT_Api* api, PJRT_Device* device) {
-  napi_value result;
+  napi_value result = nullptr;
   napi_create_array(env, &result);
   PJRT_ARGS(PJRT_Device_AddressableMemories_Args, list);
   list.device = device;
@@ -149,7 +149,7 @@ napi_value ClientInfo(napi_env env, napi_callback_info info) {
   CALL_OR_RETURN(env, api, PJRT_Client_PlatformVersion, &version, nullptr);
   CALL_OR_RETURN(env, api, PJRT_Client_ProcessIndex, &process, nullptr);
   CALL_OR_RETURN(env, api, PJRT_Client_Devices, &list, nullptr);
-  napi_value result, devices;
+  napi_value result = nullptr, devices = nullptr;
   napi_create_object(env, &result);
   napi_create_array_with_length(env, list.num_devices, &devices);
   Set(env, result, "platformName", MakeString(env, name.platform_name, name.platform_name_size));
@@ -179,7 +179,7 @@ napi_value MemoryStats(napi_env env, napi_callback_info info) {
   napi_get_value_bool(env, args[2], &reset);
   DeviceMemory& memory = client->memory[device];
   if (reset) memory.peak = memory.live;
-  napi_value result;
+  napi_value result = nullptr;
   napi_create_object(env, &result);
   Set(env, result, "liveBytes", MakeNumber(env, memory.live));
   Set(env, result, "peakBytes", MakeNumber(env, memory.peak));
@@ -200,7 +200,7 @@ napi_value AllocatorStats(napi_env env, napi_callback_info info) {
   PJRT_ARGS(PJRT_Device_MemoryStats_Args, stats);
   stats.device = client->devices[device];
   CALL_OR_RETURN(env, client->api, PJRT_Device_MemoryStats, &stats, nullptr);
-  napi_value result;
+  napi_value result = nullptr;
   napi_create_object(env, &result);
   Set(env, result, "bytesInUse", MakeNumber(env, stats.bytes_in_use));
   if (stats.peak_bytes_in_use_is_set) Set(env, result, "peakBytesInUse", MakeNumber(env, stats.peak_bytes_in_use));
@@ -232,7 +232,7 @@ napi_value DefaultDeviceAssignment(napi_env env, napi_callback_info info) {
   assign.default_assignment = ids.data();
   assign.default_assignment_size = ids.size();
   CALL_OR_RETURN(env, client->api, PJRT_Client_DefaultDeviceAssignment, &assign, nullptr);
-  napi_value result;
+  napi_value result = nullptr;
   napi_create_array_with_length(env, ids.size(), &result);
   for (size_t i = 0; i < ids.size(); i++) napi_set_element(env, result, i, MakeNumber(env, ids[i]));
   return result;
@@ -255,7 +255,7 @@ napi_value MakeDeviceDescription(napi_env env, const PJRT_Api* api, PJRT_DeviceD
   CALL_OR_RETURN(env, api, PJRT_DeviceDescription_Kind, &kind, nullptr);
   CALL_OR_RETURN(env, api, PJRT_DeviceDescription_DebugString, &debug, nullptr);
   CALL_OR_RETURN(env, api, PJRT_DeviceDescription_ToString, &text, nullptr);
-  napi_value result;
+  napi_value result = nullptr;
   napi_create_object(env, &result);
   Set(env, result, "id", MakeNumber(env, id.id));
   Set(env, result, "processIndex", MakeNumber(env, process.process_index));

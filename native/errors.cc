@@ -5,7 +5,7 @@ namespace tt {
 
 napi_value MakeError(napi_env env, int code, const std::string& message) {
   EnvData* data = GetEnvData(env);
-  napi_value factory = nullptr, global, error = nullptr;
+  napi_value factory = nullptr, global = nullptr, error = nullptr;
   napi_value args[2] = {MakeNumber(env, code), MakeString(env, message)};
   if (data && data->error_factory) napi_get_reference_value(env, data->error_factory, &factory);
   napi_get_global(env, &global);

@@ -193,7 +193,7 @@ napi_value DisposeExecutable(napi_env env, napi_callback_info info) {
 }
 
 napi_value MakeShape(napi_env env, const Output& output) {
-  napi_value result, dims;
+  napi_value result = nullptr, dims = nullptr;
   napi_create_object(env, &result);
   napi_create_array_with_length(env, output.dims.size(), &dims);
   for (size_t i = 0; i < output.dims.size(); i++) napi_set_element(env, dims, i, MakeNumber(env, output.dims[i]));
@@ -216,7 +216,7 @@ napi_value ExecutableInfo(napi_env env, napi_callback_info info) {
   CALL_OR_RETURN(env, api, PJRT_Executable_Name, &name, nullptr);
   CALL_OR_RETURN(env, api, PJRT_Executable_NumReplicas, &replicas, nullptr);
   CALL_OR_RETURN(env, api, PJRT_Executable_NumPartitions, &partitions, nullptr);
-  napi_value result, outputs, devices;
+  napi_value result = nullptr, outputs = nullptr, devices = nullptr;
   napi_create_object(env, &result);
   napi_create_array_with_length(env, executable->outputs.size(), &outputs);
   napi_create_array_with_length(env, executable->devices.size(), &devices);
@@ -269,7 +269,7 @@ napi_value Shardings(napi_env env, napi_callback_info info) {
   ShardingsArgs list;
   list.executable = executable->pjrt;
   if (ThrowIfError(env, executable->api, get(&list))) return nullptr;
-  napi_value result;
+  napi_value result = nullptr;
   if (!list.shardings || !list.sizes) {
     napi_get_null(env, &result);
     return result;
@@ -310,7 +310,7 @@ napi_value CompiledMemoryStats(napi_env env, napi_callback_info info) {
       {"hostOutputBytes", stats.host_output_size_in_bytes},       {"hostAliasBytes", stats.host_alias_size_in_bytes},
       {"hostTempBytes", stats.host_temp_size_in_bytes},           {"peakBytes", stats.peak_memory_in_bytes},
   };
-  napi_value result;
+  napi_value result = nullptr;
   napi_create_object(env, &result);
   for (const auto& field : fields) Set(env, result, field.name, MakeNumber(env, field.bytes));
   return result;
@@ -329,7 +329,7 @@ napi_value OptimizedProgram(napi_env env, napi_callback_info info) {
   std::string code(program.code_size, '\0');
   program.code = &code[0];
   CALL_OR_RETURN(env, executable->api, PJRT_Executable_OptimizedProgram, &get, nullptr);
-  napi_value result;
+  napi_value result = nullptr;
   napi_create_object(env, &result);
   Set(env, result, "format", MakeString(env, program.format, program.format_size));
   Set(env, result, "code", MakeBytes(env, code.data(), code.size()));

@@ -154,7 +154,7 @@ bool ReadArgumentLists(napi_env env, Executable* executable, napi_value lists, s
     return false;
   }
   for (uint32_t d = 0; d < count; d++) {
-    napi_value list, value;
+    napi_value list = nullptr, value = nullptr;
     uint32_t length;
     if (napi_get_element(env, lists, d, &list) != napi_ok) return false;
     if (napi_get_array_length(env, list, &length) != napi_ok || (d > 0 && length != *num_args)) {
@@ -204,7 +204,7 @@ napi_value ExecuteSharded(napi_env env, napi_callback_info info) {
   PJRT_Error* error = executable->api->PJRT_LoadedExecutable_Execute(&run);
   if (executable->may_donate) MarkDonated(env, executable->api, buffers.data(), buffers.size());
   if (ThrowIfError(env, executable->api, error)) return nullptr;
-  napi_value lists;
+  napi_value lists = nullptr;
   napi_create_array_with_length(env, num_devices, &lists);
   for (size_t d = 0; d < num_devices; d++) {
     if (!executable->layouts_known) LearnLayouts(executable, result_lists[d]);

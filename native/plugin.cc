@@ -83,7 +83,7 @@ napi_value PluginInfo(napi_env env, napi_callback_info info) {
   if (!plugin) return nullptr;
   PJRT_ARGS(PJRT_Plugin_Attributes_Args, attributes);
   CALL_OR_RETURN(env, plugin->api, PJRT_Plugin_Attributes, &attributes, nullptr);
-  napi_value result, extensions;
+  napi_value result = nullptr, extensions = nullptr;
   napi_create_object(env, &result);
   napi_create_array(env, &extensions);
   Set(env, result, "major", MakeNumber(env, plugin->api->pjrt_api_version.major_version));

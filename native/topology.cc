@@ -82,7 +82,7 @@ napi_value TopologyInfo(napi_env env, napi_callback_info info) {
   CALL_OR_RETURN(env, api, PJRT_TopologyDescription_PlatformVersion, &version, nullptr);
   CALL_OR_RETURN(env, api, PJRT_TopologyDescription_Attributes, &attributes, nullptr);
   CALL_OR_RETURN(env, api, PJRT_TopologyDescription_GetDeviceDescriptions, &list, nullptr);
-  napi_value result, devices;
+  napi_value result = nullptr, devices = nullptr;
   napi_create_object(env, &result);
   napi_create_array_with_length(env, list.num_descriptions, &devices);
   for (size_t i = 0; i < list.num_descriptions; i++) {

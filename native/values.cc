@@ -58,7 +58,7 @@ bool GetInts(napi_env env, napi_value value, const char* what, std::vector<int64
   if (napi_get_array_length(env, value, &count) != napi_ok) return Fail(env, what, "an array of integers", value);
   out->resize(count);
   for (uint32_t i = 0; i < count; i++) {
-    napi_value item;
+    napi_value item = nullptr;
     if (napi_get_element(env, value, i, &item) != napi_ok || !GetInt(env, item, what, &(*out)[i])) return false;
   }
   return true;
@@ -96,7 +96,7 @@ napi_value MakeBool(napi_env env, bool truth) {
 
 napi_value MakeBytes(napi_env env, const void* data, size_t size) {
   void* memory = nullptr;
-  napi_value array_buffer, value = nullptr;
+  napi_value array_buffer = nullptr, value = nullptr;
   if (napi_create_arraybuffer(env, size, &memory, &array_buffer) != napi_ok) {
     return Throw(env, PJRT_Error_Code_RESOURCE_EXHAUSTED, "could not allocate " + std::to_string(size) + " bytes");
   }
@@ -153,7 +153,7 @@ bool NamedValues::Read(napi_env env, napi_value list) {
   uint32_t count;
   if (napi_get_array_length(env, list, &count) != napi_ok) return Fail(env, "options", "an array", list);
   for (uint32_t i = 0; i < count; i++) {
-    napi_value pair, key, value;
+    napi_value pair = nullptr, key = nullptr, value = nullptr;
     strings_.push_back(std::make_unique<std::string>());
     std::string* name = strings_.back().get();
     if (napi_get_element(env, list, i, &pair) != napi_ok || napi_get_element(env, pair, 0, &key) != napi_ok ||
