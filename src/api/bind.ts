@@ -103,19 +103,14 @@ function convert(x: unknown, argument: SchemaArgument, allowNumbers: boolean): u
   return one === invalid ? invalid : new Array<unknown>(list).fill(one);
 }
 
-function allowsNumbers(overload: Overload, name: string): boolean {
-  return overload.entry.definition.numbers?.includes(name) ?? false;
-}
-
 /** Whether loose integers may stand for the list at position `i`, as in `x.view(2, 3)`. */
 const takesLooseIntegers = (overload: Overload, i: number): boolean => {
   const { type } = overload.schema.args[i];
   return type.base === "int" && type.list === 0 && i <= 1;
 };
 
-interface Mismatch {
-  readonly message: string;
-}
+/** Why arguments do not fit, as text when it is asked for: overloads are tried one after the other on the hot path. */
+type Mismatch = () => string;
 
 /** The overload's arguments in order, or why they do not fit it. */
 function bindOne(
@@ -134,7 +129,7 @@ function bindOne(
     if (!argument.kwargOnly && used < count) {
       if (isInt(args[used]) && takesLooseIntegers(overload, i)) {
         const rest = args.slice(used, count);
-        if (!rest.every(isInt)) return { message: mismatchText(overload, i, args[used]) };
+        if (!rest.every(isInt)) return mismatch(overload, i, args[used]);
         out[i] = rest;
         used = count;
         continue;
@@ -145,28 +140,28 @@ function bindOne(
       keywordsUsed++;
     } else {
       if (argument.defaultValue === undefined && !argument.type.optional)
-        return { message: `${overload.name}() missing 1 required positional arguments: "${argument.name}"` };
+        return () => `${overload.name}() missing 1 required positional arguments: "${argument.name}"`;
       out[i] = argument.defaultValue ?? null;
       continue;
     }
-    const converted = convert(value, argument, allowsNumbers(overload, argument.name));
-    if (converted === invalid) return { message: mismatchText(overload, i, value) };
+    const converted = convert(value, argument, !(value instanceof Tensor) && overload.takesNumber(i));
+    if (converted === invalid) return mismatch(overload, i, value);
     out[i] = converted;
   }
   if (used < count)
-    return { message: `${overload.name}() takes ${overload.positional} positional arguments but ${count} were given` };
+    return () => `${overload.name}() takes ${overload.positional} positional arguments but ${count} were given`;
   if (keywords !== null && keywordsUsed < Object.keys(keywords).length) {
     const unknown = Object.keys(keywords).find(
       (k) => !overload.index.has(k) || declared.findIndex((a) => a.name === k) < used,
     );
-    return { message: `${overload.name}() got an unexpected keyword argument '${unknown ?? "?"}'` };
+    return () => `${overload.name}() got an unexpected keyword argument '${unknown ?? "?"}'`;
   }
   return out;
 }
 
-const mismatchText = (overload: Overload, i: number, got: unknown): string => {
+const mismatch = (overload: Overload, i: number, got: unknown): Mismatch => {
   const argument = overload.schema.args[i];
-  return `${overload.name}(): argument '${argument.name}' (position ${i + 1}) must be ${formatType(argument.type)}, not ${typeName(got)}`;
+  return () => `${overload.name}(): argument '${argument.name}' (position ${i + 1}) must be ${formatType(argument.type)}, not ${typeName(got)}`;
 };
 
 /** What a value is, in words for messages. */
@@ -211,7 +206,7 @@ export function bind(group: OpGroup, args: readonly unknown[]): Bound {
     if (Array.isArray(bound)) return { overload: overloads[i], args: bound, out, requires_grad };
     first ??= bound;
   }
-  if (overloads.length === 1) throw new TorchTypeError(first!.message);
+  if (overloads.length === 1) throw new TorchTypeError(first!());
   const got = [
     ...args.slice(0, count).map(typeName),
     ...Object.entries(keywords ?? {}).map(([k, v]) => `${k}=${typeName(v)}`),

@@ -12,6 +12,7 @@ import { bind } from "./bind.js";
 /** Runs one overload on bound arguments. */
 export function callOverload(overload: Overload, args: unknown[]): unknown {
   const { definition } = overload.entry;
+  definition.check?.(overload.named(args));
   if (definition.composite) return named(overload, definition.composite(torchFunctions(), overload.named(args)));
   if (definition.view) return callView(overload, args);
   if (overload.isInplace) return callInplace(overload, args);
@@ -40,7 +41,10 @@ export function invoke(group: OpGroup, args: readonly unknown[]): unknown {
 export function invokeInplace(group: OpGroup, args: readonly unknown[]): Tensor {
   const { overload, args: bound } = bind(group, args);
   const { definition } = overload.entry;
-  if (!definition.composite && !definition.view) return callInplace(overload, bound);
+  if (!definition.composite && !definition.view) {
+    definition.check?.(overload.named(bound));
+    return callInplace(overload, bound);
+  }
   const self = bound[0] as Tensor;
   const result = callOverload(overload, bound) as Tensor;
   if (definition.view) return replaceView(self, result);
@@ -78,9 +82,19 @@ function callOut(overload: Overload, args: unknown[], out: unknown): unknown {
     const results = (Array.isArray(result) ? result : [result]) as Tensor[];
     if (results.length !== targets.length)
       throw new TorchError(`${overload.name}(): expected ${results.length} tensors in 'out', got ${targets.length}`);
-    results.forEach((r, i) => writeOut(overload.name, targets[i] as Tensor, r));
+    results.forEach((r, i) => {
+      if (overload.entry.definition.exactOut) checkExactOut(r, targets[i] as Tensor);
+      writeOut(overload.name, targets[i] as Tensor, r);
+    });
     return out;
   });
+}
+
+function checkExactOut(result: Tensor, target: Tensor): void {
+  if (result.dtype !== target.dtype)
+    throw new TorchError(
+      `Expected object of scalar type ${scalarTypeName(result.dtype)} but got scalar type ${scalarTypeName(target.dtype)} for argument 'out'`,
+    );
 }
 
 function writeOut(name: string, target: Tensor, result: Tensor): void {

@@ -63,8 +63,14 @@ export interface OpDefinition<T extends string> {
   statics?: readonly string[];
   /** Draws random numbers. */
   random?: boolean;
-  /** Tensors that may be given as plain numbers. */
+  /** Tensors that may be given as plain numbers: by the entry's overloads that say Scalar, or else by any. */
   numbers?: readonly string[];
+  /** Numbers also stand for the tensors of overloads that have a Scalar twin, as in PyTorch's `torch.add(2, 3)`. */
+  wrapsNumbers?: boolean;
+  /** Throws for values that PyTorch refuses and that are no part of the program, such as a negative exponent. */
+  check?(args: ArgsOf<T, Tensor, ScalarArgument>): void;
+  /** `out` must have the type of the result; PyTorch casts to it elsewhere. */
+  exactOut?: boolean;
   /** Arguments that the operator overwrites, in the order in which `lower` returns their new values. */
   mutates?: readonly string[];
   /** Makes tensors from no tensor: dtype, device and requires_grad are arguments. */
@@ -123,6 +129,26 @@ export class Overload {
   get name(): string {
     return this.schema.name;
   }
+  /** Whether a number may be given for the tensor at position `i`. */
+  takesNumber(i: number): boolean {
+    return (this.acceptsNumbers[i] ??= this.findTakesNumber(this.schema.args[i].name));
+  }
+  private readonly acceptsNumbers: boolean[] = [];
+  private findTakesNumber(name: string): boolean {
+    const { numbers, wrapsNumbers } = this.entry.definition;
+    if (!numbers?.includes(name)) return false;
+    return wrapsNumbers === true || !this.entry.overloads.some((o) => o.typeOf(name) === "Scalar");
+  }
+  private typeOf(name: string): string | null {
+    const at = this.index.get(name);
+    return at === undefined ? null : this.schema.args[at].type.base;
+  }
+  /** Where a method's own tensor goes: to the argument `self`, else to the first one. -1: this is no method. */
+  get selfIndex(): number {
+    const at = this.index.get("self") ?? 0;
+    const type = this.schema.args.at(at)?.type;
+    return type?.base === "Tensor" && type.list === null ? at : -1;
+  }
   /** `aten::add.Tensor`. */
   get qualified(): string {
     return `aten::${this.schema.name}${this.schema.overload ? `.${this.schema.overload}` : ""}`;
@@ -147,11 +173,12 @@ type Loose = Record<string, unknown>;
 /** An entry's definition without the types that its schema gave it. */
 export interface AnyDefinition extends Omit<
   OpDefinition<string>,
-  "lower" | "decompose" | "composite" | "view" | "grad"
+  "lower" | "decompose" | "composite" | "view" | "grad" | "check"
 > {
   lower?(h: Builder, args: Loose, context: LoweringContext): Value | Value[];
   decompose?(t: Torch, args: Loose): unknown;
   composite?(t: Torch, args: Loose): unknown;
+  check?(args: Loose): void;
   view?(args: Loose): readonly PlacedStep[];
   grad?: ((t: Torch, args: Loose, dy: unknown, out: unknown) => Record<string, Cotangent>) | typeof notDifferentiable;
 }

@@ -31,7 +31,7 @@ const baseTypes: Record<string, string> = {
 function typeOf(overload: Overload, argument: SchemaArgument): string {
   const { base, list, optional, optionalElements } = argument.type;
   let text = baseTypes[base] ?? "unknown";
-  if (base === "Tensor" && overload.entry.definition.numbers?.includes(argument.name))
+  if (base === "Tensor" && overload.takesNumber(overload.index.get(argument.name)!))
     text = "Tensor | Scalar | SymScalar";
   if (list !== null) {
     const element = optionalElements ? `(${text} | null)` : text.includes("|") ? `(${text})` : text;
@@ -71,7 +71,7 @@ const isPlain = (a: SchemaArgument): boolean => !["pin_memory", "layout", "memor
 
 /** Every way to write one overload: positional arguments up to some point, the rest by name. */
 function signatures(overload: Overload, method: boolean, returns: string): string[] {
-  const all = overload.schema.args.slice(method ? 1 : 0);
+  const all = overload.schema.args.filter((_, i) => !method || i !== overload.selfIndex);
   const positional = all.filter((a) => !a.kwargOnly);
   const isOptional = (a: SchemaArgument): boolean => a.defaultValue !== undefined || (a.type.optional && a.kwargOnly);
   const lastRequired = positional.reduce((n, a, i) => (a.defaultValue === undefined ? i + 1 : n), 0);
@@ -124,8 +124,13 @@ export function emitFunctional(groups: Groups, names: NameTable): string {
 }
 
 const isMethod = (group: OpGroup, names: NameTable): boolean =>
-  (names[group.name] ?? "").includes("m") &&
-  group.overloads.some((o) => o.schema.args[0]?.type.base === "Tensor" && o.schema.args[0].type.list === null);
+  (names[group.name] ?? "").includes("m") && group.overloads.some((o) => o.selfIndex >= 0);
+
+/** The overloads that a method has: those whose own tensor stands where the method puts it. */
+function methodForms(group: OpGroup): Overload[] {
+  const at = Math.max(0, ...group.overloads.map((o) => o.selfIndex));
+  return group.overloads.filter((o) => o.selfIndex === at);
+}
 
 /** Names of in-place methods that PyTorch has and that come from the functional operator. */
 const inplaceOf = (group: OpGroup, groups: Groups, names: NameTable): string | null => {
@@ -163,7 +168,7 @@ export function emitMethods(groups: Groups, names: NameTable): string {
   let text = `${header}/** Every operator as a method. */\nexport interface TensorMethods {\n`;
   for (const group of groups.values()) {
     if (!isMethod(group, names) || handwritten.has(group.name)) continue;
-    const forms = group.overloads.filter((o) => o.schema.args[0]?.type.base === "Tensor");
+    const forms = methodForms(group);
     const unique = new Set(forms.flatMap((o) => signatures(o, true, returnType(o))));
     text += docs(group, names, true) + [...unique].map((s) => `  ${group.name}${s};\n`).join("");
     const inplace = inplaceOf(group, groups, names);
