@@ -174,7 +174,6 @@ op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Te
 op("celu(Tensor self, Scalar alpha=1.) -> Tensor", {
   lower: (h, { self, alpha }) => {
     checkAccepts(self, isFloat, "elu_cpu");
-    if (alpha.is(0)) throw new TorchError("ZeroDivisionError: alpha cannot be 0 for CELU");
     return inComputeType(h, [self], (x) => {
       const a = filled(x, alpha);
       return h.select(below(h, x, 0), h.multiply(a, h.exponential_minus_one(h.divide(x, a))), x);
@@ -183,6 +182,9 @@ op("celu(Tensor self, Scalar alpha=1.) -> Tensor", {
   grad: (t, { self, alpha }, dy) => ({
     self: t.where(t.le(self, 0), t.mul(dy, t.exp(t.div(self, alpha))), dy),
   }),
+  check: ({ alpha }) => {
+    if (Number(alpha) === 0) throw new TorchError("ZeroDivisionError: alpha cannot be 0 for CELU");
+  },
   doc: "x for positive elements, alpha · (exp(x / alpha) - 1) for the others.",
 });
 const seluAlpha = 1.6732632423543772848170429916717;
@@ -266,8 +268,6 @@ op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
 op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
   lower: (h, { self, lambd }) => {
     checkAccepts(self, isFloat, "softshrink_check");
-    if (lambd.literal !== null && Number(lambd.literal) < 0)
-      throw new TorchError(`lambda must be greater or equal to 0, but found to be ${String(lambd.literal)}.`);
     return inComputeType(h, [self], (x) => {
       const l = filled(x, lambd);
       const low = h.select(h.compare(x, h.negate(l), "LT"), h.add(x, l), h.multiply(x, fullLike(h, x, 0)));
@@ -275,6 +275,12 @@ op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", {
     });
   },
   grad: (t, { self, lambd }, dy) => ({ self: t.where(t.le(t.abs(self), lambd), t.zeros_like(dy), dy) }),
+  check: ({ self, lambd }) => {
+    if (Number(lambd) < 0)
+      throw new TorchError(
+        `lambda must be in range [0, inf) for input dtype ${self.dtype.name}, found ${Number(lambd)}`,
+      );
+  },
   doc: "Moves elements toward zero by lambd, stopping at zero.",
 });
 op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", {

@@ -9,6 +9,7 @@ import "./rounding.js";
 import "./softmax.js";
 import "./special.js";
 import "./trigonometry.js";
+import type { Tensor } from "../tensor/index.js";
 import { op, operators } from "./registry.js";
 
 /** Alias and operator; the schemas are the operator's under the new name. */
@@ -52,13 +53,6 @@ const sameSchemas: readonly [alias: string, of: string][] = [
 const ownSchemas: readonly [schemas: readonly [string, ...string[]], of: string][] = [
   [
     [
-      "true_divide.Tensor(Tensor self, Tensor other) -> Tensor",
-      "true_divide.Scalar(Tensor self, Scalar other) -> Tensor",
-    ],
-    "div",
-  ],
-  [
-    [
       "special_xlogy(Tensor self, Tensor other) -> Tensor",
       "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor",
       "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
@@ -80,36 +74,32 @@ for (const [schemas, of] of ownSchemas) {
   op(schemas, operators.get(of)!.overloads[0].entry.definition as object);
 }
 
+type Reflected = "add" | "mul" | "sub" | "div" | "remainder" | "pow" | "bitwise_and" | "bitwise_or" | "bitwise_xor";
+
 /** What Python calls for `2 + x` and its kin, the tensor standing on the right. */
-const reflected: readonly [name: string, of: "add" | "mul" | "sub" | "div" | "remainder" | "pow"][] = [
+const reflected: readonly [name: string, of: Reflected][] = [
   ["__radd__", "add"],
   ["__rmul__", "mul"],
   ["__rsub__", "sub"],
   ["__rdiv__", "div"],
   ["__rmod__", "remainder"],
   ["__rpow__", "pow"],
+  ["__rand__", "bitwise_and"],
+  ["__ror__", "bitwise_or"],
+  ["__rxor__", "bitwise_xor"],
 ];
 for (const [name, of] of reflected) {
   op(
     [`${name}(Tensor self, Tensor other) -> Tensor`] as unknown as readonly ["x(Tensor self, Tensor other) -> Tensor"],
     {
-      composite: (t, { self, other }) => t[of](other, self),
+      composite: (t, { self, other }) => (t[of] as (a: Tensor, b: Tensor) => Tensor)(other, self),
       numbers: ["other"],
       doc: `\`${of}\` with its arguments exchanged.`,
     },
   );
 }
-for (const [name, of] of [
-  ["__rand__", "bitwise_and"],
-  ["__ror__", "bitwise_or"],
-  ["__rxor__", "bitwise_xor"],
-] as const) {
-  op(
-    [`${name}(Tensor self, Tensor other) -> Tensor`] as unknown as readonly ["x(Tensor self, Tensor other) -> Tensor"],
-    {
-      composite: (t, { self, other }) => t[of](other, self),
-      numbers: ["other"],
-      doc: `\`${of}\` with its arguments exchanged.`,
-    },
-  );
-}
+
+op("__rmatmul__(Tensor self, Tensor other) -> Tensor", {
+  composite: (t, { self, other }) => t.matmul(other, self),
+  doc: "`matmul` with its arguments exchanged.",
+});

@@ -3,7 +3,7 @@ import type { Builder, Value } from "../hlo/index.js";
 import * as dt from "../schema/dtype.js";
 import { TorchError, type DType } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
-import { binary, promotedPair } from "./families.js";
+import { binary, computedPair, promotedPair } from "./families.js";
 import { fullLike, inComputeType } from "./helpers.js";
 import { op, type Torch } from "./registry.js";
 import { truncate } from "./rounding.js";
@@ -41,13 +41,13 @@ op(
   ],
   {
     lower: (h, { self, other, alpha }) => {
-      const [a, b] = promotedPair(h, self, other);
-      return inComputeType(h, [a, b], (x, y) =>
+      return computedPair(h, self, other, false, (x, y) =>
         x.dtype === dt.bool ? h.or(x, scaled(h, y, alpha)) : h.add(x, scaled(h, y, alpha)),
       );
     },
     grad: (t, { alpha }, dy) => ({ self: dy, other: scaledCotangent(t, dy, alpha) }),
     numbers: ["self", "other"],
+    wrapsNumbers: true,
     doc: "Adds `other`, scaled by `alpha`, to `self`.",
   },
 );
@@ -59,7 +59,6 @@ op(
   ],
   {
     lower: (h, { self, other, alpha }) => {
-      const [a, b] = promotedPair(h, self, other);
       if (self.dtype === dt.bool && other.dtype === dt.bool) {
         throw new TorchError(
           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
@@ -70,10 +69,11 @@ op(
           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
         );
       }
-      return inComputeType(h, [a, b], (x, y) => h.subtract(x, scaled(h, y, alpha)));
+      return computedPair(h, self, other, false, (x, y) => h.subtract(x, scaled(h, y, alpha)));
     },
     grad: (t, { alpha }, dy) => ({ self: dy, other: t.neg(scaledCotangent(t, dy, alpha)) }),
     numbers: ["self", "other"],
+    wrapsNumbers: true,
     doc: "Subtracts `other`, scaled by `alpha`, from `self`.",
   },
 );
@@ -95,6 +95,7 @@ binary(
   {
     lower: (h, a, b) => (a.dtype === dt.bool ? h.and(a, b) : h.multiply(a, b)),
     grad: (t, { self, other }, dy) => ({ self: t.mul(dy, t.conj(other)), other: t.mul(dy, t.conj(self)) }),
+    wrapsNumbers: true,
     doc: "Multiplies `self` by `other`.",
   },
   ["mul.Tensor(Tensor self, Tensor other) -> Tensor", "mul.Scalar(Tensor self, Scalar other) -> Tensor"],
@@ -144,8 +145,8 @@ op(
   ],
   {
     lower: (h, { self, other, rounding_mode }) => {
-      const [a, b] = promotedPair(h, self, other, rounding_mode === null);
-      if (rounding_mode === null) return inComputeType(h, [a, b], (x, y) => h.divide(x, y));
+      if (rounding_mode === null) return computedPair(h, self, other, true, (x, y) => h.divide(x, y));
+      const [a, b] = promotedPair(h, self, other);
       if (rounding_mode === "floor") return inComputeType(h, [a, b], (x, y) => floorDivide(h, x, y));
       if (rounding_mode !== "trunc")
         throw new TorchError(
@@ -160,6 +161,7 @@ op(
       return { self: t.div(dy, other_), other: t.neg(t.mul(dy, t.conj(t.div(t.div(self, other), other)))) };
     },
     numbers: ["self", "other"],
+    wrapsNumbers: true,
     doc: "Divides `self` by `other`; integers give the default float type unless `rounding_mode` is 'trunc' or 'floor'.",
   },
 );
@@ -167,6 +169,7 @@ op(
 op(["floor_divide(Tensor self, Tensor other) -> Tensor", "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"], {
   decompose: (t, { self, other }) => t.div(self, other, { rounding_mode: "floor" }),
   numbers: ["self", "other"],
+  wrapsNumbers: true,
   doc: "Divides and rounds down.",
 });
 
@@ -214,4 +217,17 @@ binary(
     doc: "The remainder of division, with the sign of the dividend.",
   },
   ["fmod.Tensor(Tensor self, Tensor other) -> Tensor", "fmod.Scalar(Tensor self, Scalar other) -> Tensor"],
+);
+
+op(
+  [
+    "true_divide.Tensor(Tensor self, Tensor other) -> Tensor",
+    "true_divide.Scalar(Tensor self, Scalar other) -> Tensor",
+  ],
+  {
+    decompose: (t, { self, other }) => t.div(self, other),
+    numbers: ["self", "other"],
+    wrapsNumbers: true,
+    doc: "Divides `self` by `other`; integers give the default float type.",
+  },
 );

@@ -227,6 +227,8 @@ op(
         throw new TorchError(`inconsistent target size, expected ${n} but got ${sizeText(given.shape)}`);
       if (weight && (weight.ndim !== 1 || weight.numel() !== classes))
         throw new TorchError(`inconsistent weight size, expected ${classes} but got ${sizeText(weight.shape)}`);
+      if (given.dtype !== dt.int64)
+        throw new TorchError(`expected scalar type Long but found ${scalarTypeName(given.dtype)}`);
       const chosen = oneHot(t, x, t.reshape(given, [n]));
       const own = t.sum(t.where(chosen, x, t.zeros_like(x)), [1], true);
       let gap = t.clamp_min(t.add(t.sub(x, own), margin), 0);

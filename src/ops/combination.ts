@@ -4,7 +4,7 @@ import * as dt from "../schema/dtype.js";
 import { TorchError, type DType } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { binary, checkAccepts } from "./families.js";
-import { align, cast, fullLike, inComputeType, isTensorArgument, promotedType } from "./helpers.js";
+import { align, cast, computeType, fullLike, inComputeType, isTensorArgument, promotedType } from "./helpers.js";
 import { isNan, isNumber, isReal } from "./pointwise.js";
 import { notDifferentiable, op, type Torch } from "./registry.js";
 
@@ -68,6 +68,16 @@ op(
       exponent: isTensorArgument(exponent) ? t.mul(dy, t.conj(powExponentFactor(t, self, exponent, out))) : null,
     }),
     numbers: ["self", "exponent"],
+    check: ({ self, exponent }) => {
+      const isInt = !isTensorArgument(self) || !self.dtype.is_differentiable;
+      if (
+        isInt &&
+        (typeof exponent === "number" || typeof exponent === "bigint") &&
+        Number.isInteger(Number(exponent)) &&
+        exponent < 0
+      )
+        throw new TorchError("Integers to negative integer powers are not allowed.");
+    },
     doc: "`self` to the power of `exponent`.",
   },
 );
@@ -104,14 +114,18 @@ op(
       if (self.dtype !== end.dtype)
         throw new TorchError(`expected dtype ${self.dtype.name} for \`end\` but got dtype ${end.dtype.name}`);
       checkAccepts(self, (d) => d.is_differentiable, "lerp_kernel");
-      const [a, b, w] = align(h, [self, end, weight], self.dtype);
-      return inComputeType(h, [a, b, w], (x, y, v) => {
-        const size = v.dtype.is_complex ? h.abs(v) : h.abs(v);
+      // A number as weight is not rounded to a 16-bit float.
+      const wide = computeType(self.dtype);
+      const w0 = weight.rank === 0 ? cast(h, weight, wide) : cast(h, cast(h, weight, self.dtype), wide);
+      const [a, b, w] = align(h, [self, end, w0], wide);
+      const between = (x: Value, y: Value, v: Value): Value => {
+        const size = h.abs(v);
         const near = h.compare(size, fullLike(h, size, 0.5), "LT");
         const difference = h.subtract(y, x);
         const rest = h.subtract(fullLike(h, v, 1), v);
         return h.select(near, h.add(x, h.multiply(v, difference)), h.subtract(y, h.multiply(difference, rest)));
-      });
+      };
+      return cast(h, between(a, b, w), self.dtype);
     },
     grad: (t, { self, end, weight }, dy) => ({
       self: t.mul(dy, t.conj(t.rsub(asTensor(t, weight, dy), 1))),

@@ -26,6 +26,7 @@ op("complex(Tensor real, Tensor imag) -> Tensor", {
     return h.complex(a, b);
   },
   grad: (t, _, dy) => ({ real: t.real(dy), imag: t.imag(dy) }),
+  exactOut: true,
   doc: "real + i·imag.",
 });
 op("polar(Tensor abs, Tensor angle) -> Tensor", {
@@ -41,6 +42,7 @@ op("polar(Tensor abs, Tensor angle) -> Tensor", {
       angle: t.neg(t.imag(t.mul(t.conj(dy), y))),
     };
   },
+  exactOut: true,
   doc: "A complex number from its absolute value and angle.",
 });
 

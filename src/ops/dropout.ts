@@ -1,6 +1,6 @@
 /** @file Dropout and its kin: random zeros, and random slopes. */
 import type { Tensor } from "../tensor/index.js";
-import { TorchError } from "../schema/index.js";
+import { FloatScalar, TorchError } from "../schema/index.js";
 import * as dt from "../schema/dtype.js";
 import { Draws } from "./draws.js";
 import { checkAccepts } from "./families.js";
@@ -31,7 +31,7 @@ op("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", {
   doc: "Zeros with probability p, the rest scaled by 1 / (1 - p); and the mask of what was kept.",
 });
 op("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", {
-  decompose: (t, { grad_output, mask, scale }) => t.mul(t.mul(grad_output, mask), scale),
+  decompose: (t, { grad_output, mask, scale }) => t.mul(t.mul(grad_output, mask), new FloatScalar(scale)),
   doc: "The gradient of dropout from its mask.",
 });
 
@@ -111,6 +111,10 @@ op(
       return { self: t.mul(dy, slope) };
     },
     random: true,
+    check: ({ lower, upper }) => {
+      if (Number(lower) > Number(upper))
+        throw new TorchError("Lower bound should be less than or equal to the upper bound");
+    },
     doc: "x for positive elements; the others times a slope, random between lower and upper while training.",
   },
 );

@@ -2,7 +2,7 @@
 import type { Builder, Value } from "../hlo/index.js";
 import { bool, TorchError, type DType } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
-import { align, cast, inComputeType, promotedType, requireDtype, toFloatType } from "./helpers.js";
+import { align, cast, computeType, inComputeType, promotedType, requireDtype, toFloatType } from "./helpers.js";
 import { notDifferentiable, op, type OpEntry, type Torch } from "./registry.js";
 
 type UnaryGrad = ((t: Torch, self: Tensor, dy: Tensor, out: Tensor) => Tensor) | typeof notDifferentiable;
@@ -60,6 +60,8 @@ export interface BinaryOptions {
   float?: boolean;
   accepts?: Accepts;
   exact?: boolean;
+  /** A number may stand for either tensor, even for both. */
+  wrapsNumbers?: boolean;
   doc?: string;
 }
 
@@ -70,21 +72,49 @@ export function promotedPair(h: Builder, self: Value, other: Value, float = fals
   return [a, b];
 }
 
+/**
+ * `f` of the operands in the compute type of the promoted type, which the result is cast to. As in PyTorch's arithmetic,
+ * a single element as `other` is not rounded to a 16-bit float first.
+ */
+export function computedPair(
+  h: Builder,
+  self: Value,
+  other: Value,
+  float: boolean | undefined,
+  f: (a: Value, b: Value, dtype: DType) => Value,
+): Value {
+  const promoted = promotedType(self, other);
+  const dtype = float ? toFloatType(promoted) : promoted;
+  const wide = computeType(dtype);
+  const single = other.rank === 0 && wide !== dtype && !other.dtype.is_complex;
+  const operands = [cast(h, self, dtype), single ? other : cast(h, other, dtype)];
+  const [a, b] = align(h, operands, wide);
+  return cast(h, f(a, b, dtype), dtype);
+}
+
 /** An operator on pairs of elements, with broadcasting and type promotion. Either operand may be a number. */
 export function binary(
   name: string,
   options: BinaryOptions,
   schemas: readonly [string, ...string[]] = [`${name}.Tensor(Tensor self, Tensor other) -> Tensor`],
 ): OpEntry {
-  const { accepts, lower, grad, exact, float, doc } = options;
+  const { accepts, lower, grad, exact, float, wrapsNumbers, doc } = options;
+  const numbers = ["self", "other"].filter((n) => wrapsNumbers || schemas.some((s) => s.includes(`Scalar ${n}`)));
   return op(schemas as readonly ["x(Tensor self, Tensor other) -> Tensor"], {
     lower: (h, { self, other }) => {
+      if (!exact) {
+        return computedPair(h, self, other, float, (x, y, dtype) => {
+          checkAccepts({ dtype } as Value, accepts, name);
+          return lower(h, x, y);
+        });
+      }
       const [a, b] = promotedPair(h, self, other, float);
       checkAccepts(a, accepts, name);
-      return exact ? lower(h, a, b) : inComputeType(h, [a, b], (x, y) => lower(h, x, y));
+      return lower(h, a, b);
     },
     grad,
-    numbers: ["self", "other"],
+    numbers,
+    wrapsNumbers,
     doc,
   });
 }
@@ -104,7 +134,7 @@ export function comparison(name: string, direction: Direction, doc: string): OpE
       return h.compare(a, b, direction);
     },
     grad: notDifferentiable,
-    numbers: ["self", "other"],
+    numbers: ["other"],
     doc,
   });
 }

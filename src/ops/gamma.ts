@@ -27,57 +27,6 @@ unary("digamma", {
   float: true,
   doc: "Derivative of lgamma.",
 });
-op("polygamma(int n, Tensor self) -> Tensor", {
-  lower: (h, { n, self }) => {
-    if (n < 0) throw new TorchError("polygamma(n, x) does not support negative n.");
-    requireDtype(self, isReal(self.dtype), "polygamma");
-    return inComputeType(h, [cast(h, self, toFloatType(self.dtype))], (x) => {
-      if (n === 0) return h.chlo_digamma(x);
-      const zeta = h.chlo_zeta(fullLike(h, x, n + 1), x);
-      let factorial = n % 2 === 1 ? 1 : -1;
-      for (let k = 2; k <= n; k++) factorial *= k;
-      return h.multiply(zeta, fullLike(h, x, factorial));
-    });
-  },
-  grad: (t, { n, self }, dy) => ({ self: t.mul(dy, t.polygamma(n + 1, self)) }),
-  doc: "The n-th derivative of digamma.",
-});
-op("mvlgamma(Tensor self, int p) -> Tensor", {
-  decompose: (t, { self, p }) => {
-    if (p < 1) throw new TorchError("p has to be greater than or equal to 1");
-    if (self.is_complex()) throw new TorchError(`"mvlgamma" not implemented for complex numbers`);
-    let sum = t.lgamma(self);
-    for (let j = 1; j < p; j++) sum = t.add(sum, t.lgamma(t.sub(self, j / 2)));
-    return t.add(sum, ((p * (p - 1)) / 4) * Math.log(Math.PI));
-  },
-  doc: "Logarithm of the multivariate gamma function of dimension p.",
-});
-
-/** What a gradient that PyTorch does not have is: not a number, so that it cannot pass for zero. */
-const unknownGradient = (t: Torch, dy: Tensor): Tensor => t.full_like(dy, NaN);
-
-binary(
-  "special_zeta",
-  {
-    lower: (h, x, q) => h.chlo_zeta(x, q),
-    grad: (t, { self, other }, dy) => {
-      const x = asTensor(t, self, dy);
-      return {
-        self: unknownGradient(t, dy),
-        other: t.mul(dy, t.mul(t.neg(x), t.special_zeta(t.add(x, 1), other))),
-      };
-    },
-    accepts: isReal,
-    float: true,
-    doc: "Hurwitz zeta function; no gradient in its first argument.",
-  },
-  [
-    "special_zeta(Tensor self, Tensor other) -> Tensor",
-    "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor",
-    "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor",
-  ],
-);
-
 const maxIterations = 5000;
 
 /** Repeats a step for all elements until none is left to improve. */
@@ -107,6 +56,119 @@ function iterate(
   );
   return out;
 }
+
+/** The derivative of digamma; below one half by reflection: ψ'(1 - x) + ψ'(x) = π² / sin²(πx). */
+function trigamma(h: Builder, x: Value): Value {
+  const c = (v: number): Value => fullLike(h, x, v);
+  const low = h.compare(x, c(0.5), "LT");
+  const z = h.select(low, h.subtract(c(1), x), x);
+  const value = zetaOf(h, c(2), z);
+  const sine = h.divide(c(Math.PI), h.sine(h.multiply(c(Math.PI), x)));
+  return h.select(low, h.subtract(h.multiply(sine, sine), value), value);
+}
+
+/** (2k)! / B(2k) for k = 1 to 12, B being Bernoulli's numbers. */
+const bernoulli = [
+  12, -720, 30240, -1209600, 47900160, -1892437580.3183792, 74724249600, -2950130727918.1642, 116467828143500.67,
+  -4597978722407472.6, 181521054019435460, -7166165256175667000,
+];
+
+/** Hurwitz zeta in float64: terms up to q + k > 9, then the Euler-Maclaurin formula for the rest. */
+function zetaSum(h: Builder, x: Value, q: Value): Value {
+  const c = (v: number): Value => fullLike(h, x, v);
+  const power = (base: Value): Value => h.power(base, h.negate(x));
+  const short = (base: Value, count: Value): Value => h.or(h.compare(base, c(9), "LE"), h.compare(count, c(9), "LT"));
+  const first = power(q);
+  const [base, sum, last] = iterate(
+    h,
+    [q, first, first, c(0)],
+    ([b, total, term, n]) => {
+      const go = short(b, n);
+      const next = h.select(go, h.add(b, c(1)), b);
+      const nextTerm = h.select(go, power(next), term);
+      return [next, h.select(go, h.add(total, nextTerm), total), nextTerm, h.add(n, c(1))];
+    },
+    ([b, , , n]) => short(b, n),
+  );
+  const nonzero = h.compare(last, c(0), "NE");
+  let total = h.add(sum, h.divide(h.multiply(last, base), h.subtract(x, c(1))));
+  total = h.subtract(total, h.multiply(last, c(0.5)));
+  let rising = c(1);
+  let term = last;
+  for (const [i, b] of bernoulli.entries()) {
+    rising = h.multiply(rising, h.add(x, c(2 * i)));
+    term = h.divide(term, base);
+    total = h.add(total, h.select(nonzero, h.divide(h.multiply(rising, term), c(b)), c(0)));
+    rising = h.multiply(rising, h.add(x, c(2 * i + 1)));
+    term = h.divide(term, base);
+  }
+  return h.select(nonzero, total, sum);
+}
+
+/** Hurwitz zeta with its poles: ∞ at x = 1 and at q = 0, -1, …; NaN for x < 1 and for powers of negative q. */
+function zetaOf(h: Builder, x: Value, q: Value): Value {
+  const c = (v: number): Value => fullLike(h, x, v);
+  const sum = cast(h, zetaSum(h, cast(h, x, dt.float64), cast(h, q, dt.float64)), x.dtype);
+  const notPositive = h.compare(q, c(0), "LE");
+  const pole = h.and(notPositive, h.compare(q, h.floor(q), "EQ"));
+  const root = h.and(notPositive, h.compare(x, h.floor(x), "NE"));
+  let value = h.select(root, c(NaN), sum);
+  value = h.select(pole, c(Infinity), value);
+  value = h.select(h.compare(x, c(1), "LT"), c(NaN), value);
+  return h.select(h.compare(x, c(1), "EQ"), c(Infinity), value);
+}
+
+op("polygamma(int n, Tensor self) -> Tensor", {
+  lower: (h, { n, self }) => {
+    if (n < 0) throw new TorchError("polygamma(n, x) does not support negative n.");
+    requireDtype(self, isReal(self.dtype), "polygamma");
+    return inComputeType(h, [cast(h, self, toFloatType(self.dtype))], (x) => {
+      if (n === 0) return h.chlo_digamma(x);
+      if (n === 1) return trigamma(h, x);
+      const zeta = zetaOf(h, fullLike(h, x, n + 1), x);
+      let factorial = n % 2 === 1 ? 1 : -1;
+      for (let k = 2; k <= n; k++) factorial *= k;
+      return h.multiply(zeta, fullLike(h, x, factorial));
+    });
+  },
+  grad: (t, { n, self }, dy) => ({ self: t.mul(dy, t.polygamma(n + 1, self)) }),
+  doc: "The n-th derivative of digamma.",
+});
+op("mvlgamma(Tensor self, int p) -> Tensor", {
+  decompose: (t, { self, p }) => {
+    if (p < 1) throw new TorchError("p has to be greater than or equal to 1");
+    if (self.is_complex()) throw new TorchError(`"mvlgamma" not implemented for complex numbers`);
+    let sum = t.lgamma(self);
+    for (let j = 1; j < p; j++) sum = t.add(sum, t.lgamma(t.sub(self, j / 2)));
+    return t.add(sum, ((p * (p - 1)) / 4) * Math.log(Math.PI));
+  },
+  doc: "Logarithm of the multivariate gamma function of dimension p.",
+});
+
+/** What a gradient that PyTorch does not have is: not a number, so that it cannot pass for zero. */
+const unknownGradient = (t: Torch, dy: Tensor): Tensor => t.full_like(dy, NaN);
+
+binary(
+  "special_zeta",
+  {
+    lower: zetaOf,
+    grad: (t, { self, other }, dy) => {
+      const x = asTensor(t, self, dy);
+      return {
+        self: unknownGradient(t, dy),
+        other: t.mul(dy, t.mul(t.neg(x), t.special_zeta(t.add(x, 1), other))),
+      };
+    },
+    accepts: isReal,
+    float: true,
+    doc: "Hurwitz zeta function; no gradient in its first argument.",
+  },
+  [
+    "special_zeta(Tensor self, Tensor other) -> Tensor",
+    "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor",
+    "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor",
+  ],
+);
 
 /** The regularized lower incomplete gamma function in float64, and the upper one. Series where x < a + 1, else Lentz's continued fraction. */
 function incompleteGamma(h: Builder, a: Value, x: Value): { lower: Value; upper: Value } {

@@ -1,6 +1,6 @@
 /** @file Losses between a prediction and a target of the same shape, and distances. */
 import type { Builder, Value } from "../hlo/index.js";
-import { sizeText, TorchError, wrapDim, type DType } from "../schema/index.js";
+import { FloatScalar, sizeText, TorchError, wrapDim, type DType } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { promotedPair } from "./families.js";
 import { cast, computeType, fullLike, inComputeType, requireDtype, scalarTypeName } from "./helpers.js";
@@ -188,7 +188,7 @@ op("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, flo
 op("hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor", {
   decompose: (t, { self, target, margin, reduction }) => {
     const zero = t.zeros_like(self);
-    const below = t.where(t.ne(target, 1), t.clamp_min(t.rsub(self, margin), 0), zero);
+    const below = t.where(t.ne(target, 1), t.clamp_min(t.rsub(self, new FloatScalar(margin)), 0), zero);
     return reduced(t, t.add(below, t.where(t.ne(target, -1), self, zero)), reduction);
   },
   doc: "x where the target is 1, max(0, margin - x) where it is -1.",
@@ -199,7 +199,7 @@ op("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margi
       throw new TorchError(
         `margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ${sizeText(input1.shape)}, input2: ${sizeText(input2.shape)}, target: ${sizeText(target.shape)} `,
       );
-    const loss = t.add(t.mul(t.neg(target), t.sub(input1, input2)), margin);
+    const loss = t.add(t.mul(t.neg(target), t.sub(input1, input2)), new FloatScalar(margin));
     return reduced(t, t.clamp_min(loss, 0), reduction);
   },
   doc: "max(0, -target · (input1 - input2) + margin).",
@@ -275,10 +275,11 @@ op("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tenso
     const unit = (x: Tensor): Tensor => {
       const d = wrapDim(dim, Math.max(x1.ndim, x2.ndim));
       const wide = t.expand(x, t.mul(x1, x2).shape);
-      const squares = t.sum(t.mul(wide, wide), [d], true);
+      const precise = t._to_copy(wide, { dtype: computeType(x.dtype) });
+      const squares = t.sum(t.mul(precise, precise), [d], true);
       const zero = t.eq(squares, 0);
       const size = t.where(zero, 0, t.sqrt(t.where(zero, 1, squares)));
-      return t.div(wide, t.clamp_min(size, eps));
+      return t.div(wide, t._to_copy(t.clamp_min(size, eps), { dtype: x.dtype }));
     };
     const product = t.mul(unit(x1), unit(x2));
     return t.sum(product, [wrapDim(dim, product.ndim)]);

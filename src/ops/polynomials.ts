@@ -2,6 +2,7 @@
 import type { Builder, Value } from "../hlo/index.js";
 import { align, fullLike, inComputeType, promotedType, requireDtype, toFloatType } from "./helpers.js";
 import { op } from "./registry.js";
+import { truncate } from "./rounding.js";
 
 interface Family {
   /** The polynomial of degree 1. */
@@ -74,7 +75,7 @@ function evaluate(h: Builder, { first, next, limit }: Family, x: Value, degree: 
   const zero = fullLike(h, x, 0);
   const one = fullLike(h, x, 1);
   // Degrees are cut to integers; what is no number counts as negative.
-  const n = h.select(h.is_finite(degree), h.floor(degree), fullLike(h, degree, -1));
+  const n = h.select(h.is_finite(degree), truncate(h, degree), fullLike(h, degree, -1));
   const largest = h.reduceWith(
     n,
     h.constant(-1, n.dtype),

@@ -439,6 +439,7 @@ op("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Gene
   },
   grad: notDifferentiable,
   random: true,
+  exactOut: true,
   doc: "Indices drawn with the probabilities, up to a factor, that each row says; -1 for rows with NaN, infinite or negative numbers.",
 });
 

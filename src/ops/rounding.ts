@@ -5,7 +5,7 @@ import { FloatScalar, TorchError, type DType } from "../schema/index.js";
 import { binary, unary } from "./families.js";
 import { cast, computeType, fullLike, inComputeType, requireDtype } from "./helpers.js";
 import { isFloat } from "./pointwise.js";
-import { notDifferentiable, op } from "./registry.js";
+import { op } from "./registry.js";
 
 /** Toward zero. */
 export const truncate = (h: Builder, x: Value): Value =>
@@ -95,7 +95,6 @@ op("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", {
 
 op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", {
   decompose: (t, { self, other }) => t.mul(self, t.pow(new FloatScalar(2), other)),
-  numbers: ["other"],
   doc: "self · 2^other.",
 });
 
@@ -108,7 +107,10 @@ binary(
     },
     accepts: isFloat,
     exact: true,
-    grad: notDifferentiable,
+    grad: (t, { self, other }, dy) => {
+      const same = t.eq(self, other);
+      return { self: t.where(same, t.zeros_like(dy), dy), other: t.where(same, dy, t.zeros_like(dy)) };
+    },
     doc: "The next number after `self` towards `other`.",
   },
   ["nextafter(Tensor self, Tensor other) -> Tensor"],

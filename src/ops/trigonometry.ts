@@ -18,6 +18,13 @@ const oneMinusSquare = (t: Torch, x: Tensor): Tensor => t.rsub(t.mul(x, x), 1);
 /** x² + 1. */
 const squarePlusOne = (t: Torch, x: Tensor): Tensor => t.add(t.mul(x, x), 1);
 
+function atan(h: Builder, x: Value): Value {
+  if (x.dtype.is_complex) return h.chlo_atan(x);
+  // XLA's CPU compiler (jaxlib 0.11.2) makes nonsense of atan2 with a constant fused with a conversion from int64.
+  const [one] = h.optimization_barrier([fullLike(h, x, 1)]);
+  return h.atan2(x, one);
+}
+
 const functions: Record<string, Row> = {
   sin: { lower: (h, x) => h.sine(x), slope: (t, x) => t.cos(x), doc: "Sine." },
   cos: { lower: (h, x) => h.cosine(x), slope: (t, x) => t.neg(t.sin(x)), doc: "Cosine." },
@@ -29,7 +36,7 @@ const functions: Record<string, Row> = {
     doc: "Inverse cosine.",
   },
   atan: {
-    lower: (h, x) => h.chlo_atan(x),
+    lower: atan,
     slope: (t, x) => t.reciprocal(squarePlusOne(t, x)),
     doc: "Inverse tangent.",
   },

@@ -56,23 +56,23 @@ export interface Functional {
   /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.conj.html */
   conj(input: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements are equal. @see https://docs.pytorch.org/docs/stable/generated/torch.eq.html */
-  eq(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  eq(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  eq(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  eq(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements differ. @see https://docs.pytorch.org/docs/stable/generated/torch.ne.html */
-  ne(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  ne(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  ne(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  ne(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements of `self` are smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.lt.html */
-  lt(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  lt(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  lt(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  lt(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements of `self` are smaller or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.le.html */
-  le(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  le(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  le(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  le(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements of `self` are larger. @see https://docs.pytorch.org/docs/stable/generated/torch.gt.html */
-  gt(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  gt(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  gt(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  gt(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements of `self` are larger or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.ge.html */
-  ge(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  ge(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  ge(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  ge(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether both elements are nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.logical_and.html */
   logical_and(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Whether one element is nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.logical_or.html */
@@ -92,31 +92,31 @@ export interface Functional {
   /** Whether elements are -∞. @see https://docs.pytorch.org/docs/stable/generated/torch.isneginf.html */
   isneginf(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** `self` where the condition holds, `other` elsewhere. @see https://docs.pytorch.org/docs/stable/generated/torch.where.html */
-  where(condition: Tensor, input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  where(condition: Tensor, input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  where(condition: Tensor, input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  where(condition: Tensor, input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  where(condition: Tensor, input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
+  where(condition: Tensor, input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   where(condition: Tensor, input: Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   where(condition: Tensor, options?: { out?: Tensor }): Tensor[];
   /** The larger of two elements; NaN if one is. @see https://docs.pytorch.org/docs/stable/generated/torch.maximum.html */
-  maximum(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  maximum(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** The larger of two elements; the other one where one is NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.fmax.html */
-  fmax(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  fmax(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** The smaller of two elements; NaN if one is. @see https://docs.pytorch.org/docs/stable/generated/torch.minimum.html */
-  minimum(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  minimum(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** The smaller of two elements; the other one where one is NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.fmin.html */
-  fmin(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  fmin(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Keeps elements between `min` and `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.clamp.html */
-  clamp(input: Tensor, options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null; out?: Tensor }): Tensor;
-  clamp(input: Tensor, min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null; out?: Tensor }): Tensor;
-  clamp(input: Tensor, min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null, options?: { out?: Tensor }): Tensor;
+  clamp(input: Tensor, options?: { min?: Tensor | null; max?: Tensor | null; out?: Tensor }): Tensor;
+  clamp(input: Tensor, min: Tensor | null, options?: { max?: Tensor | null; out?: Tensor }): Tensor;
+  clamp(input: Tensor, min: Tensor | null, max: Tensor | null, options?: { out?: Tensor }): Tensor;
   clamp(input: Tensor, options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
   clamp(input: Tensor, min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
   clamp(input: Tensor, min: Scalar | SymScalar | null, max: Scalar | SymScalar | null, options?: { out?: Tensor }): Tensor;
   /** Raises elements to `min`. @see https://docs.pytorch.org/docs/stable/generated/torch.clamp_min.html */
-  clamp_min(input: Tensor, min: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  clamp_min(input: Tensor, min: Tensor, options?: { out?: Tensor }): Tensor;
   clamp_min(input: Tensor, min: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Lowers elements to `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.clamp_max.html */
-  clamp_max(input: Tensor, max: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  clamp_max(input: Tensor, max: Tensor, options?: { out?: Tensor }): Tensor;
   clamp_max(input: Tensor, max: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether |self - other| ≤ atol + rtol·|other|. @see https://docs.pytorch.org/docs/stable/generated/torch.isclose.html */
   isclose(input: Tensor, other: Tensor, options?: { rtol?: number; atol?: number; equal_nan?: boolean; out?: Tensor }): Tensor;
@@ -202,9 +202,9 @@ export interface Functional {
   /** Mantissa in [0.5, 1) and exponent of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.frexp.html */
   frexp(input: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly mantissa: Tensor; readonly exponent: Tensor };
   /** self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.ldexp.html */
-  ldexp(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  ldexp(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** The next number after `self` towards `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.nextafter.html */
-  nextafter(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  nextafter(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Adds `other`, scaled by `alpha`, to `self`. @see https://docs.pytorch.org/docs/stable/generated/torch.add.html */
   add(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
   add(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
@@ -214,7 +214,7 @@ export interface Functional {
   sub(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
   sub(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, alpha: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** `other` minus `self` scaled by `alpha`. @see https://docs.pytorch.org/docs/stable/generated/torch.rsub.html */
-  rsub(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  rsub(input: Tensor, other: Tensor, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
   rsub(input: Tensor, other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
   rsub(input: Tensor, other: Scalar | SymScalar, alpha: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Multiplies `self` by `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.mul.html */
@@ -229,87 +229,90 @@ export interface Functional {
   floor_divide(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   floor_divide(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** The remainder of division, with the sign of the divisor. @see https://docs.pytorch.org/docs/stable/generated/torch.remainder.html */
-  remainder(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  remainder(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  remainder(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  remainder(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  remainder(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  remainder(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** The remainder of division, with the sign of the dividend. @see https://docs.pytorch.org/docs/stable/generated/torch.fmod.html */
-  fmod(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  fmod(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  fmod(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  fmod(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Divides `self` by `other`; integers give the default float type. @see https://docs.pytorch.org/docs/stable/generated/torch.true_divide.html */
+  true_divide(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  true_divide(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Complement of every bit; logical not for bool. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_not.html */
   bitwise_not(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** And of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_and.html */
-  bitwise_and(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_and(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_and(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_and(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  bitwise_and(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_and(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** And of every bit. */
-  __and__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  __and__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __and__(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  __and__(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_or.html */
-  bitwise_or(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_or(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_or(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_or(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  bitwise_or(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_or(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Or of every bit. */
-  __or__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  __or__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __or__(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  __or__(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Exclusive or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_xor.html */
-  bitwise_xor(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_xor(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_xor(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_xor(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  bitwise_xor(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_xor(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Exclusive or of every bit. */
-  __xor__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  __xor__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __xor__(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  __xor__(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Moves bits up: self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_left_shift.html */
-  bitwise_left_shift(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_left_shift(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_left_shift(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_left_shift(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  bitwise_left_shift(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_left_shift(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Moves bits up: self · 2^other. */
-  __lshift__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  __lshift__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __lshift__(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  __lshift__(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Moves bits down, keeping the sign: self / 2^other rounded down. @see https://docs.pytorch.org/docs/stable/generated/torch.bitwise_right_shift.html */
-  bitwise_right_shift(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_right_shift(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  bitwise_right_shift(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_right_shift(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  bitwise_right_shift(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  bitwise_right_shift(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Moves bits down, keeping the sign: self / 2^other rounded down. */
-  __rshift__(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  __rshift__(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  __rshift__(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  __rshift__(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** `self` to the power of `exponent`. @see https://docs.pytorch.org/docs/stable/generated/torch.pow.html */
-  pow(input: Tensor | Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  pow(input: Tensor | Scalar | SymScalar, exponent: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  pow(input: Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  pow(input: Tensor, exponent: Tensor, options?: { out?: Tensor }): Tensor;
+  pow(input: Tensor, exponent: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  pow(input: Scalar | SymScalar, exponent: Tensor, options?: { out?: Tensor }): Tensor;
   /** `self` to the power of `exponent`, in float64 or complex128. @see https://docs.pytorch.org/docs/stable/generated/torch.float_power.html */
-  float_power(input: Tensor | Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  float_power(input: Tensor | Scalar | SymScalar, exponent: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  float_power(input: Scalar | SymScalar, exponent: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  float_power(input: Tensor, exponent: Tensor, options?: { out?: Tensor }): Tensor;
+  float_power(input: Tensor, exponent: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  float_power(input: Scalar | SymScalar, exponent: Tensor, options?: { out?: Tensor }): Tensor;
   /** Between `self` and `end`, `weight` of the way. @see https://docs.pytorch.org/docs/stable/generated/torch.lerp.html */
-  lerp(input: Tensor, end: Tensor, weight: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  lerp(input: Tensor, end: Tensor, weight: Tensor, options?: { out?: Tensor }): Tensor;
   lerp(input: Tensor, end: Tensor, weight: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** self + value · tensor1 · tensor2. @see https://docs.pytorch.org/docs/stable/generated/torch.addcmul.html */
   addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar; out?: Tensor }): Tensor;
   /** self + value · tensor1 / tensor2. @see https://docs.pytorch.org/docs/stable/generated/torch.addcdiv.html */
   addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar; out?: Tensor }): Tensor;
   /** √(self² + other²), without overflow on the way. @see https://docs.pytorch.org/docs/stable/generated/torch.hypot.html */
-  hypot(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  hypot(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** The size of `self` with the sign of `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.copysign.html */
-  copysign(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  copysign(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  copysign(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  copysign(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** 0 below zero, 1 above, `values` at zero. @see https://docs.pytorch.org/docs/stable/generated/torch.heaviside.html */
   heaviside(input: Tensor, values: Tensor, options?: { out?: Tensor }): Tensor;
   /** Greatest common divisor. @see https://docs.pytorch.org/docs/stable/generated/torch.gcd.html */
-  gcd(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  gcd(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Least common multiple. @see https://docs.pytorch.org/docs/stable/generated/torch.lcm.html */
-  lcm(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  lcm(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** log(exp(self) + exp(other)), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.logaddexp.html */
-  logaddexp(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  logaddexp(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** log2(2^self + 2^other), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.logaddexp2.html */
-  logaddexp2(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  logaddexp2(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** self · log(other), 0 where self is 0. @see https://docs.pytorch.org/docs/stable/generated/torch.xlogy.html */
-  xlogy(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  xlogy(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  xlogy(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  xlogy(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  xlogy(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
+  xlogy(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** self · log1p(other), 0 where self is 0. */
-  special_xlog1py(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_xlog1py(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_xlog1py(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_xlog1py(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  special_xlog1py(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
+  special_xlog1py(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Logarithm of |Γ(x)|. @see https://docs.pytorch.org/docs/stable/generated/torch.lgamma.html */
   lgamma(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Derivative of lgamma. @see https://docs.pytorch.org/docs/stable/generated/torch.digamma.html */
@@ -319,17 +322,17 @@ export interface Functional {
   /** Logarithm of the multivariate gamma function of dimension p. @see https://docs.pytorch.org/docs/stable/generated/torch.mvlgamma.html */
   mvlgamma(input: Tensor, p: number, options?: { out?: Tensor }): Tensor;
   /** Hurwitz zeta function; no gradient in its first argument. */
-  special_zeta(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_zeta(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_zeta(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_zeta(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  special_zeta(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
+  special_zeta(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Regularized lower incomplete gamma function; no gradient in its first argument. @see https://docs.pytorch.org/docs/stable/generated/torch.igamma.html */
-  igamma(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  igamma(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Regularized lower incomplete gamma function; no gradient in its first argument. */
-  special_gammainc(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_gammainc(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Regularized upper incomplete gamma function; no gradient in its first argument. @see https://docs.pytorch.org/docs/stable/generated/torch.igammac.html */
-  igammac(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  igammac(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Regularized upper incomplete gamma function; no gradient in its first argument. */
-  special_gammaincc(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_gammaincc(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Exponentials along a dimension, divided by their sum. @see https://docs.pytorch.org/docs/stable/generated/torch._softmax.html */
   _softmax(input: Tensor, dim: number, half_to_float: boolean, options?: { out?: Tensor }): Tensor;
   /** Logarithm of softmax. @see https://docs.pytorch.org/docs/stable/generated/torch._log_softmax.html */
@@ -393,7 +396,7 @@ export interface Functional {
   /** sin(πx) / (πx), 1 at 0. @see https://docs.pytorch.org/docs/stable/generated/torch.sinc.html */
   sinc(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** The angle of the point (other, self), in (-π, π]. @see https://docs.pytorch.org/docs/stable/generated/torch.atan2.html */
-  atan2(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  atan2(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.absolute.html */
   absolute(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Negative. @see https://docs.pytorch.org/docs/stable/generated/torch.negative.html */
@@ -411,13 +414,13 @@ export interface Functional {
   /** Inverse hyperbolic tangent. @see https://docs.pytorch.org/docs/stable/generated/torch.arctanh.html */
   arctanh(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** The angle of the point (other, self), in (-π, π]. @see https://docs.pytorch.org/docs/stable/generated/torch.arctan2.html */
-  arctan2(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  arctan2(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Toward zero to an integer. @see https://docs.pytorch.org/docs/stable/generated/torch.fix.html */
   fix(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Keeps elements between `min` and `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.clip.html */
-  clip(input: Tensor, options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null; out?: Tensor }): Tensor;
-  clip(input: Tensor, min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null; out?: Tensor }): Tensor;
-  clip(input: Tensor, min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null, options?: { out?: Tensor }): Tensor;
+  clip(input: Tensor, options?: { min?: Tensor | null; max?: Tensor | null; out?: Tensor }): Tensor;
+  clip(input: Tensor, min: Tensor | null, options?: { max?: Tensor | null; out?: Tensor }): Tensor;
+  clip(input: Tensor, min: Tensor | null, max: Tensor | null, options?: { out?: Tensor }): Tensor;
   clip(input: Tensor, options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
   clip(input: Tensor, min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
   clip(input: Tensor, min: Scalar | SymScalar | null, max: Scalar | SymScalar | null, options?: { out?: Tensor }): Tensor;
@@ -434,20 +437,20 @@ export interface Functional {
   subtract(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
   subtract(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, alpha: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements of `self` are larger. @see https://docs.pytorch.org/docs/stable/generated/torch.greater.html */
-  greater(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  greater(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  greater(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  greater(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements of `self` are larger or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.greater_equal.html */
-  greater_equal(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  greater_equal(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  greater_equal(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  greater_equal(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements of `self` are smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.less.html */
-  less(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  less(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  less(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  less(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements of `self` are smaller or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.less_equal.html */
-  less_equal(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  less_equal(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  less_equal(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  less_equal(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Whether elements differ. @see https://docs.pytorch.org/docs/stable/generated/torch.not_equal.html */
-  not_equal(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  not_equal(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  not_equal(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  not_equal(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Derivative of lgamma. */
   special_digamma(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Error function. */
@@ -477,13 +480,10 @@ export interface Functional {
   special_psi(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** sin(πx) / (πx), 1 at 0. */
   special_sinc(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Divides `self` by `other`; integers give the default float type unless `rounding_mode` is 'trunc' or 'floor'. @see https://docs.pytorch.org/docs/stable/generated/torch.true_divide.html */
-  true_divide(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  true_divide(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** self · log(other), 0 where self is 0. */
-  special_xlogy(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_xlogy(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_xlogy(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_xlogy(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  special_xlogy(input: Scalar | SymScalar, other: Tensor, options?: { out?: Tensor }): Tensor;
+  special_xlogy(input: Tensor, other: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** To the nearest integer, halves to even; or to `decimals` places. */
   special_round(input: Tensor, options?: { decimals?: number; out?: Tensor }): Tensor;
   /** Exponentials along a dimension, divided by their sum. */
@@ -509,6 +509,29 @@ export interface Functional {
   __ror__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** `bitwise_xor` with its arguments exchanged. */
   __rxor__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** `matmul` with its arguments exchanged. */
+  __rmatmul__(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  /** softmax(query · keyᵀ · scale + mask) · value. */
+  scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, options?: { attn_mask?: Tensor | null; dropout_p?: number; is_causal?: boolean; scale?: number | null; enable_gqa?: boolean; out?: Tensor }): Tensor;
+  scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | null, options?: { dropout_p?: number; is_causal?: boolean; scale?: number | null; enable_gqa?: boolean; out?: Tensor }): Tensor;
+  scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | null, dropout_p: number, options?: { is_causal?: boolean; scale?: number | null; enable_gqa?: boolean; out?: Tensor }): Tensor;
+  scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | null, dropout_p: number, is_causal: boolean, options?: { scale?: number | null; enable_gqa?: boolean; out?: Tensor }): Tensor;
+  /** Attention with the logarithm of each query's sum of exponentials. @see https://docs.pytorch.org/docs/stable/generated/torch._scaled_dot_product_flash_attention_for_cpu.html */
+  _scaled_dot_product_flash_attention_for_cpu(query: Tensor, key: Tensor, value: Tensor, options?: { dropout_p?: number; is_causal?: boolean; attn_mask?: Tensor | null; scale?: number | null; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly output: Tensor; readonly logsumexp: Tensor };
+  _scaled_dot_product_flash_attention_for_cpu(query: Tensor, key: Tensor, value: Tensor, dropout_p: number, options?: { is_causal?: boolean; attn_mask?: Tensor | null; scale?: number | null; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly output: Tensor; readonly logsumexp: Tensor };
+  _scaled_dot_product_flash_attention_for_cpu(query: Tensor, key: Tensor, value: Tensor, dropout_p: number, is_causal: boolean, options?: { attn_mask?: Tensor | null; scale?: number | null; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly output: Tensor; readonly logsumexp: Tensor };
+  /** `batch_norm` with the statistics that it used. @see https://docs.pytorch.org/docs/stable/generated/torch.native_batch_norm.html */
+  native_batch_norm(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor | null, running_var: Tensor | null, training: boolean, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._native_batch_norm_legit.html */
+  _native_batch_norm_legit(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor, running_var: Tensor, training: boolean, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  _native_batch_norm_legit(input: Tensor, weight: Tensor | null, bias: Tensor | null, training: boolean, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._native_batch_norm_legit_no_training.html */
+  _native_batch_norm_legit_no_training(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor, running_var: Tensor, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  _batch_norm_with_update(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor, running_var: Tensor, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  /** Normalizes each channel over the batch, with running statistics, then scales and shifts. @see https://docs.pytorch.org/docs/stable/generated/torch.batch_norm.html */
+  batch_norm(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor | null, running_var: Tensor | null, training: boolean, momentum: number, eps: number, cudnn_enabled: boolean, options?: { out?: Tensor }): Tensor;
+  /** The gradients of batch normalization. */
+  native_batch_norm_backward(grad_out: Tensor, input: Tensor, weight: Tensor | null, running_mean: Tensor | null, running_var: Tensor | null, save_mean: Tensor | null, save_invstd: Tensor | null, train: boolean, eps: number, output_mask: boolean | readonly boolean[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   /** Bessel function of the first kind of order 0. */
   special_bessel_j0(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Bessel function of the first kind of order 1. */
@@ -553,6 +576,48 @@ export interface Functional {
   mean(input: Tensor, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
   sum_to_size(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   sum_to_size(input: Tensor, ...size: number[]): Tensor;
+  /** The product of all elements, or along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.prod.html */
+  prod(input: Tensor, dim: number, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  prod(input: Tensor, dim: number, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  prod(input: Tensor, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** Whether all elements are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.all.html */
+  all(input: Tensor, options?: { out?: Tensor }): Tensor;
+  all(input: Tensor, dim: number, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  all(input: Tensor, dim: number, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  all(input: Tensor, options?: { dim?: readonly number[] | null; keepdim?: boolean; out?: Tensor }): Tensor;
+  all(input: Tensor, dim: readonly number[] | null, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  all(input: Tensor, dim: readonly number[] | null, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** Whether any element is not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.any.html */
+  any(input: Tensor, options?: { out?: Tensor }): Tensor;
+  any(input: Tensor, dim: number, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  any(input: Tensor, dim: number, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  any(input: Tensor, options?: { dim?: readonly number[] | null; keepdim?: boolean; out?: Tensor }): Tensor;
+  any(input: Tensor, dim: readonly number[] | null, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  any(input: Tensor, dim: readonly number[] | null, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._is_all_true.html */
+  _is_all_true(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._is_any_true.html */
+  _is_any_true(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** How many elements are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.count_nonzero.html */
+  count_nonzero(input: Tensor, dim: readonly number[], options?: { out?: Tensor }): Tensor;
+  count_nonzero(input: Tensor, ...dim: number[]): Tensor;
+  count_nonzero(input: Tensor, options?: { dim?: number | null; out?: Tensor }): Tensor;
+  count_nonzero(input: Tensor, dim: number | null, options?: { out?: Tensor }): Tensor;
+  /** The sum with NaN counted as zero. @see https://docs.pytorch.org/docs/stable/generated/torch.nansum.html */
+  nansum(input: Tensor, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  nansum(input: Tensor, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  nansum(input: Tensor, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** The mean of the elements that are not NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.nanmean.html */
+  nanmean(input: Tensor, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  nanmean(input: Tensor, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  nanmean(input: Tensor, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** The logarithm of the sum of exponentials, without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.logsumexp.html */
+  logsumexp(input: Tensor, dim: number | readonly number[], options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  logsumexp(input: Tensor, dim: number | readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The sum of a matrix's diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.trace.html */
+  trace(input: Tensor, options?: { out?: Tensor }): Tensor;
+  trace_backward(grad: Tensor, sizes: readonly number[], options?: { out?: Tensor }): Tensor;
+  trace_backward(grad: Tensor, ...sizes: number[]): Tensor;
   /** Squared difference. */
   mse_loss(input: Tensor, target: Tensor, options?: { reduction?: number; out?: Tensor }): Tensor;
   mse_loss(input: Tensor, target: Tensor, reduction: number, options?: { out?: Tensor }): Tensor;
@@ -666,6 +731,78 @@ export interface Functional {
   angle(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Whether the imaginary part is zero. @see https://docs.pytorch.org/docs/stable/generated/torch.isreal.html */
   isreal(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** A convolution of any rank, plain or transposed. @see https://docs.pytorch.org/docs/stable/generated/torch.convolution.html */
+  convolution(input: Tensor, weight: Tensor, bias: Tensor | null, stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, output_padding: readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  /** The gradient of a convolution's kernel. */
+  _convolution_weight(input: Tensor, grad_output: Tensor, weight_size: readonly number[], stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, groups: number, options?: { out?: Tensor }): Tensor;
+  /** The gradients of a convolution's input, kernel and bias. */
+  convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: readonly number[] | null, stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, output_padding: readonly number[], groups: number, output_mask: boolean | readonly boolean[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** A 1-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv1d.html */
+  conv1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  /** A 1-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose1d.html */
+  conv_transpose1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** A 2-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv2d.html */
+  conv2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  /** A 2-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose2d.html */
+  conv_transpose2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** A 3-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv3d.html */
+  conv3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  /** A 3-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose3d.html */
+  conv_transpose3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** A one-dimensional convolution of an input laid out as time, batch, channels. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_tbc.html */
+  conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, options?: { pad?: number; out?: Tensor }): Tensor;
+  conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: number, options?: { out?: Tensor }): Tensor;
   /** Zeros. @see https://docs.pytorch.org/docs/stable/generated/torch.zeros.html */
   zeros(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   zeros(...size: number[]): Tensor;
@@ -713,6 +850,33 @@ export interface Functional {
   /** The upper triangle of matrices, zeros elsewhere. @see https://docs.pytorch.org/docs/stable/generated/torch.triu.html */
   triu(input: Tensor, options?: { diagonal?: number; out?: Tensor }): Tensor;
   triu(input: Tensor, diagonal: number, options?: { out?: Tensor }): Tensor;
+  /** Running sums along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.cumsum.html */
+  cumsum(input: Tensor, dim: number, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** Running products along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.cumprod.html */
+  cumprod(input: Tensor, dim: number, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** Running largest elements along a dimension and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.cummax.html */
+  cummax(input: Tensor, dim: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Running smallest elements along a dimension and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.cummin.html */
+  cummin(input: Tensor, dim: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Running logarithms of sums of exponentials along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.logcumsumexp.html */
+  logcumsumexp(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor;
+  /** Running logarithms of sums of exponentials along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch._logcumsumexp.html */
+  _logcumsumexp(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor;
+  /** Differences of neighbours along a dimension, `n` times. @see https://docs.pytorch.org/docs/stable/generated/torch.diff.html */
+  diff(input: Tensor, options?: { n?: number; dim?: number; prepend?: Tensor | null; append?: Tensor | null; out?: Tensor }): Tensor;
+  diff(input: Tensor, n: number, options?: { dim?: number; prepend?: Tensor | null; append?: Tensor | null; out?: Tensor }): Tensor;
+  diff(input: Tensor, n: number, dim: number, options?: { prepend?: Tensor | null; append?: Tensor | null; out?: Tensor }): Tensor;
+  diff(input: Tensor, n: number, dim: number, prepend: Tensor | null, options?: { append?: Tensor | null; out?: Tensor }): Tensor;
+  diff(input: Tensor, n: number, dim: number, prepend: Tensor | null, append: Tensor | null, options?: { out?: Tensor }): Tensor;
+  /** The integral along a dimension by the trapezoid rule. @see https://docs.pytorch.org/docs/stable/generated/torch.trapezoid.html */
+  trapezoid(y: Tensor, x: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
+  trapezoid(y: Tensor, options?: { dx?: Scalar | SymScalar; dim?: number; out?: Tensor }): Tensor;
+  /** Another name of `trapezoid`. @see https://docs.pytorch.org/docs/stable/generated/torch.trapz.html */
+  trapz(y: Tensor, x: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
+  trapz(y: Tensor, options?: { dx?: Scalar | SymScalar; dim?: number; out?: Tensor }): Tensor;
+  /** Running integrals along a dimension by the trapezoid rule. @see https://docs.pytorch.org/docs/stable/generated/torch.cumulative_trapezoid.html */
+  cumulative_trapezoid(y: Tensor, x: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
+  cumulative_trapezoid(y: Tensor, options?: { dx?: Scalar | SymScalar; dim?: number; out?: Tensor }): Tensor;
   /** Zeros with probability p, the rest scaled by 1 / (1 - p); and the mask of what was kept. @see https://docs.pytorch.org/docs/stable/generated/torch.native_dropout.html */
   native_dropout(input: Tensor, p: number, train: boolean | null, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
   /** The gradient of dropout from its mask. */
@@ -739,6 +903,186 @@ export interface Functional {
   rrelu(input: Tensor, lower: Scalar | SymScalar, upper: Scalar | SymScalar, options?: { training?: boolean; generator?: Generator | null; out?: Tensor }): Tensor;
   rrelu(input: Tensor, lower: Scalar | SymScalar, upper: Scalar | SymScalar, training: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
   rrelu(input: Tensor, lower: Scalar | SymScalar, upper: Scalar | SymScalar, training: boolean, generator: Generator | null, options?: { out?: Tensor }): Tensor;
+  /** The elements at index tensors, none of which is a mask. @see https://docs.pytorch.org/docs/stable/generated/torch._unsafe_index.html */
+  _unsafe_index(input: Tensor, indices: readonly (Tensor | null)[], options?: { out?: Tensor }): Tensor;
+  /** The elements at index tensors, none of which is a mask. */
+  _index(input: Tensor, indices: readonly (Tensor | null)[], options?: { out?: Tensor }): Tensor;
+  /** The elements at index tensors, one for each dimension; a mask stands for the positions where it holds. */
+  index(input: Tensor, indices: readonly (Tensor | null)[], options?: { out?: Tensor }): Tensor;
+  /** The elements at index tensors; `fill` where the mask does not hold. @see https://docs.pytorch.org/docs/stable/generated/torch._unsafe_masked_index.html */
+  _unsafe_masked_index(input: Tensor, mask: Tensor, indices: readonly (Tensor | null)[], fill: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The rows of a dimension at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_select.html */
+  index_select(input: Tensor, dim: number, index: Tensor, options?: { out?: Tensor }): Tensor;
+  /** One element for each position: the index takes the place of one dimension's coordinate. @see https://docs.pytorch.org/docs/stable/generated/torch.gather.html */
+  gather(input: Tensor, dim: number, index: Tensor, options?: { sparse_grad?: boolean; out?: Tensor }): Tensor;
+  /** `gather` with the other dimensions broadcast. @see https://docs.pytorch.org/docs/stable/generated/torch.take_along_dim.html */
+  take_along_dim(input: Tensor, indices: Tensor, options?: { dim?: number | null; out?: Tensor }): Tensor;
+  take_along_dim(input: Tensor, indices: Tensor, dim: number | null, options?: { out?: Tensor }): Tensor;
+  /** The elements at positions of the flattened tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.take.html */
+  take(input: Tensor, index: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The coordinates of the first `size` elements that are not zero; `fill_value` beyond them. @see https://docs.pytorch.org/docs/stable/generated/torch.nonzero_static.html */
+  nonzero_static(input: Tensor, options: { size: number; fill_value?: number; out?: Tensor }): Tensor;
+  /** The coordinates of the elements that are not zero. Reads their number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html */
+  nonzero(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The coordinates of the elements that are not zero, one tensor for each dimension. */
+  nonzero_numpy(input: Tensor, options?: { out?: Tensor }): Tensor[];
+  /** The coordinates of the elements that are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.argwhere.html */
+  argwhere(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The elements where a mask holds, as a vector. Reads their number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.masked_select.html */
+  masked_select(input: Tensor, mask: Tensor, options?: { out?: Tensor }): Tensor;
+  /** A vector of integers that are part of the program. */
+  _int_vector(values: readonly number[], options?: { device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  _int_vector(...values: number[]): Tensor;
+  /** `self` with `values` at index tensors, none of which is a mask. @see https://docs.pytorch.org/docs/stable/generated/torch._unsafe_index_put.html */
+  _unsafe_index_put(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, options?: { accumulate?: boolean; out?: Tensor }): Tensor;
+  _unsafe_index_put(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean, options?: { out?: Tensor }): Tensor;
+  /** Writes `values` at index tensors, none of which is a mask. @see https://docs.pytorch.org/docs/stable/generated/torch._index_put_impl_.html */
+  _index_put_impl_(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, options?: { accumulate?: boolean; unsafe?: boolean; out?: Tensor }): Tensor;
+  _index_put_impl_(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean, options?: { unsafe?: boolean; out?: Tensor }): Tensor;
+  _index_put_impl_(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean, unsafe: boolean, options?: { out?: Tensor }): Tensor;
+  /** `self` with `values` at index tensors, or added there with `accumulate`; a mask stands for where it holds. @see https://docs.pytorch.org/docs/stable/generated/torch.index_put.html */
+  index_put(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, options?: { accumulate?: boolean; out?: Tensor }): Tensor;
+  index_put(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean, options?: { out?: Tensor }): Tensor;
+  /** Writes `values` at index tensors, or adds them with `accumulate`. @see https://docs.pytorch.org/docs/stable/generated/torch.index_put_.html */
+  index_put_(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, options?: { accumulate?: boolean; out?: Tensor }): Tensor;
+  index_put_(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean, options?: { out?: Tensor }): Tensor;
+  /** `self` with `values` added at index tensors, where the mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch._unsafe_masked_index_put_accumulate.html */
+  _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: readonly (Tensor | null)[], values: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `self` with elements of `src` written where an index takes the place of one dimension's coordinate. @see https://docs.pytorch.org/docs/stable/generated/torch.scatter.html */
+  scatter(input: Tensor, dim: number, index: Tensor, src: Tensor, options?: { out?: Tensor }): Tensor;
+  scatter(input: Tensor, dim: number, index: Tensor, value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  scatter(input: Tensor, dim: number, index: Tensor, src: Tensor, options: { reduce: string; out?: Tensor }): Tensor;
+  scatter(input: Tensor, dim: number, index: Tensor, value: Scalar | SymScalar, options: { reduce: string; out?: Tensor }): Tensor;
+  /** Adds elements of `src` where an index takes the place of one dimension's coordinate. @see https://docs.pytorch.org/docs/stable/generated/torch.scatter_add.html */
+  scatter_add(input: Tensor, dim: number, index: Tensor, src: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Rows of a table at integer positions. @see https://docs.pytorch.org/docs/stable/generated/torch.embedding.html */
+  embedding(weight: Tensor, indices: Tensor, options?: { padding_idx?: number; scale_grad_by_freq?: boolean; sparse?: boolean; out?: Tensor }): Tensor;
+  embedding(weight: Tensor, indices: Tensor, padding_idx: number, options?: { scale_grad_by_freq?: boolean; sparse?: boolean; out?: Tensor }): Tensor;
+  embedding(weight: Tensor, indices: Tensor, padding_idx: number, scale_grad_by_freq: boolean, options?: { sparse?: boolean; out?: Tensor }): Tensor;
+  embedding(weight: Tensor, indices: Tensor, padding_idx: number, scale_grad_by_freq: boolean, sparse: boolean, options?: { out?: Tensor }): Tensor;
+  embedding_backward(grad: Tensor, indices: Tensor, num_weights: number, padding_idx: number, scale_grad_by_freq: boolean, sparse: boolean, options?: { out?: Tensor }): Tensor;
+  /** The gradient of an embedding's table. */
+  embedding_dense_backward(grad_output: Tensor, indices: Tensor, num_weights: number, padding_idx: number, scale_grad_by_freq: boolean, options?: { out?: Tensor }): Tensor;
+  /** Scales down, in place, the used rows of a table whose norm exceeds `max_norm`. @see https://docs.pytorch.org/docs/stable/generated/torch.embedding_renorm_.html */
+  embedding_renorm_(input: Tensor, indices: Tensor, max_norm: number, norm_type: number, options?: { out?: Tensor }): Tensor;
+  /** Sums (mode 0), means (1) or maxima (2) of bags of rows of a table. @see https://docs.pytorch.org/docs/stable/generated/torch._embedding_bag.html */
+  _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, options?: { scale_grad_by_freq?: boolean; mode?: number; sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, options?: { mode?: number; sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, options?: { sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, options?: { per_sample_weights?: Tensor | null; include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, options?: { include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, include_last_offset: boolean, options?: { padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, include_last_offset: boolean, padding_idx: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  /** Sums (mode 0), means (1) or maxima (2) of bags of rows of a table. @see https://docs.pytorch.org/docs/stable/generated/torch._embedding_bag_forward_only.html */
+  _embedding_bag_forward_only(weight: Tensor, indices: Tensor, offsets: Tensor, options?: { scale_grad_by_freq?: boolean; mode?: number; sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag_forward_only(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, options?: { mode?: number; sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag_forward_only(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, options?: { sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag_forward_only(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, options?: { per_sample_weights?: Tensor | null; include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag_forward_only(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, options?: { include_last_offset?: boolean; padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag_forward_only(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, include_last_offset: boolean, options?: { padding_idx?: number; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  _embedding_bag_forward_only(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, include_last_offset: boolean, padding_idx: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  /** Sums, means or maxima of bags of rows of a table. @see https://docs.pytorch.org/docs/stable/generated/torch.embedding_bag.html */
+  embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, include_last_offset: boolean, padding_idx: number | null, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, options?: { scale_grad_by_freq?: boolean; mode?: number; sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, options?: { mode?: number; sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, options?: { sparse?: boolean; per_sample_weights?: Tensor | null; include_last_offset?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, options?: { per_sample_weights?: Tensor | null; include_last_offset?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, options?: { include_last_offset?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: boolean, mode: number, sparse: boolean, per_sample_weights: Tensor | null, include_last_offset: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
+  /** Each class index as a row of zeros with a one at its place. Without `num_classes`, reads the largest index. */
+  one_hot(input: Tensor, options?: { num_classes?: number; out?: Tensor }): Tensor;
+  one_hot(input: Tensor, num_classes: number, options?: { out?: Tensor }): Tensor;
+  /** `one_hot` with a known number of classes. */
+  _one_hot(input: Tensor, num_classes: number, options?: { out?: Tensor }): Tensor;
+  /** The gradient of a reduction that picks one element of each row. */
+  value_selecting_reduction_backward(grad: Tensor, dim: number, indices: Tensor, sizes: readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The largest element along dimensions; its gradient is shared evenly among equal elements. @see https://docs.pytorch.org/docs/stable/generated/torch.amax.html */
+  amax(input: Tensor, options?: { dim?: number | readonly number[]; keepdim?: boolean; out?: Tensor }): Tensor;
+  amax(input: Tensor, dim: number | readonly number[], options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  amax(input: Tensor, dim: number | readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The largest element, of all or along a dimension; or, of two tensors, element by element. @see https://docs.pytorch.org/docs/stable/generated/torch.max.html */
+  max(input: Tensor, options?: { out?: Tensor }): Tensor;
+  max(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  max(input: Tensor, dim: number, options?: { keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  max(input: Tensor, dim: number, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The position of the largest element; the first one where several are equal. @see https://docs.pytorch.org/docs/stable/generated/torch.argmax.html */
+  argmax(input: Tensor, options?: { dim?: number | null; keepdim?: boolean; out?: Tensor }): Tensor;
+  argmax(input: Tensor, dim: number | null, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  argmax(input: Tensor, dim: number | null, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The smallest element along dimensions; its gradient is shared evenly among equal elements. @see https://docs.pytorch.org/docs/stable/generated/torch.amin.html */
+  amin(input: Tensor, options?: { dim?: number | readonly number[]; keepdim?: boolean; out?: Tensor }): Tensor;
+  amin(input: Tensor, dim: number | readonly number[], options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  amin(input: Tensor, dim: number | readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The smallest element, of all or along a dimension; or, of two tensors, element by element. @see https://docs.pytorch.org/docs/stable/generated/torch.min.html */
+  min(input: Tensor, options?: { out?: Tensor }): Tensor;
+  min(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  min(input: Tensor, dim: number, options?: { keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  min(input: Tensor, dim: number, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The position of the smallest element; the first one where several are equal. @see https://docs.pytorch.org/docs/stable/generated/torch.argmin.html */
+  argmin(input: Tensor, options?: { dim?: number | null; keepdim?: boolean; out?: Tensor }): Tensor;
+  argmin(input: Tensor, dim: number | null, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  argmin(input: Tensor, dim: number | null, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The smallest and the largest element together. @see https://docs.pytorch.org/docs/stable/generated/torch.aminmax.html */
+  aminmax(input: Tensor, options?: { dim?: number | null; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly min: Tensor; readonly max: Tensor };
+  /** Adds rows, scaled by `alpha`, at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_add.html */
+  index_add(input: Tensor, dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  /** Writes rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_copy.html */
+  index_copy(input: Tensor, dim: number, index: Tensor, source: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Writes one value into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_fill.html */
+  index_fill(input: Tensor, dim: number, index: Tensor, value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  index_fill(input: Tensor, dim: number, index: Tensor, value: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Writes, or adds, elements at positions of the flattened tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.put.html */
+  put(input: Tensor, index: Tensor, source: Tensor, options?: { accumulate?: boolean; out?: Tensor }): Tensor;
+  put(input: Tensor, index: Tensor, source: Tensor, accumulate: boolean, options?: { out?: Tensor }): Tensor;
+  /** Tensors one after another along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.cat.html */
+  cat(tensors: readonly Tensor[], options?: { dim?: number; out?: Tensor }): Tensor;
+  cat(tensors: readonly Tensor[], dim: number, options?: { out?: Tensor }): Tensor;
+  /** Another name of `cat`. @see https://docs.pytorch.org/docs/stable/generated/torch.concat.html */
+  concat(tensors: readonly Tensor[], options?: { dim?: number; out?: Tensor }): Tensor;
+  concat(tensors: readonly Tensor[], dim: number, options?: { out?: Tensor }): Tensor;
+  /** Another name of `cat`. @see https://docs.pytorch.org/docs/stable/generated/torch.concatenate.html */
+  concatenate(tensors: readonly Tensor[], options?: { dim?: number; out?: Tensor }): Tensor;
+  concatenate(tensors: readonly Tensor[], dim: number, options?: { out?: Tensor }): Tensor;
+  /** Tensors of one shape side by side along a new dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.stack.html */
+  stack(tensors: readonly Tensor[], options?: { dim?: number; out?: Tensor }): Tensor;
+  stack(tensors: readonly Tensor[], dim: number, options?: { out?: Tensor }): Tensor;
+  /** At least one dimension: a number becomes a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.atleast_1d.html */
+  atleast_1d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  atleast_1d(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** At least two dimensions: a vector becomes a row. @see https://docs.pytorch.org/docs/stable/generated/torch.atleast_2d.html */
+  atleast_2d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  atleast_2d(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** At least three dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.atleast_3d.html */
+  atleast_3d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  atleast_3d(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Tensors side by side: along the second dimension, vectors along their only one. @see https://docs.pytorch.org/docs/stable/generated/torch.hstack.html */
+  hstack(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  /** Tensors below each other: along the first dimension, vectors as rows. @see https://docs.pytorch.org/docs/stable/generated/torch.vstack.html */
+  vstack(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  /** Another name of `vstack`. @see https://docs.pytorch.org/docs/stable/generated/torch.row_stack.html */
+  row_stack(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  /** Tensors behind each other: along the third dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.dstack.html */
+  dstack(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  /** Tensors side by side, vectors as columns. @see https://docs.pytorch.org/docs/stable/generated/torch.column_stack.html */
+  column_stack(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  /** A matrix with the given matrices along its diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.block_diag.html */
+  block_diag(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  /** The coordinates of a grid, from vectors of coordinates. @see https://docs.pytorch.org/docs/stable/generated/torch.meshgrid.html */
+  meshgrid(tensors: readonly Tensor[], options?: { indexing?: string; out?: Tensor }): Tensor[];
+  meshgrid(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  /** Every combination of one element from each vector, as rows. @see https://docs.pytorch.org/docs/stable/generated/torch.cartesian_prod.html */
+  cartesian_prod(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  /** Every selection of `r` elements, as rows. @see https://docs.pytorch.org/docs/stable/generated/torch.combinations.html */
+  combinations(input: Tensor, options?: { r?: number; with_replacement?: boolean; out?: Tensor }): Tensor;
+  combinations(input: Tensor, r: number, options?: { with_replacement?: boolean; out?: Tensor }): Tensor;
+  combinations(input: Tensor, r: number, with_replacement: boolean, options?: { out?: Tensor }): Tensor;
+  /** All tensors expanded to one shape. @see https://docs.pytorch.org/docs/stable/generated/torch.broadcast_tensors.html */
+  broadcast_tensors(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.masked_fill.html */
+  masked_fill(input: Tensor, mask: Tensor, value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  masked_fill(input: Tensor, mask: Tensor, value: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The elements of `source`, one after another, where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.masked_scatter.html */
+  masked_scatter(input: Tensor, mask: Tensor, source: Tensor, options?: { out?: Tensor }): Tensor;
   /** The product of two matrices. @see https://docs.pytorch.org/docs/stable/generated/torch.mm.html */
   mm(input: Tensor, mat2: Tensor, options?: { out?: Tensor }): Tensor;
   /** Products of two batches of matrices. @see https://docs.pytorch.org/docs/stable/generated/torch.bmm.html */
@@ -872,54 +1216,152 @@ export interface Functional {
   view_as_real(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex.html */
   view_as_complex(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `layer_norm` with the mean and the reciprocal deviation that it used. @see https://docs.pytorch.org/docs/stable/generated/torch.native_layer_norm.html */
+  native_layer_norm(input: Tensor, normalized_shape: readonly number[], weight: Tensor | null, bias: Tensor | null, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** Normalizes over the last dimensions to mean zero and variance one, then scales and shifts. @see https://docs.pytorch.org/docs/stable/generated/torch.layer_norm.html */
+  layer_norm(input: Tensor, normalized_shape: readonly number[], options?: { weight?: Tensor | null; bias?: Tensor | null; eps?: number; cudnn_enable?: boolean; out?: Tensor }): Tensor;
+  layer_norm(input: Tensor, normalized_shape: readonly number[], weight: Tensor | null, options?: { bias?: Tensor | null; eps?: number; cudnn_enable?: boolean; out?: Tensor }): Tensor;
+  layer_norm(input: Tensor, normalized_shape: readonly number[], weight: Tensor | null, bias: Tensor | null, options?: { eps?: number; cudnn_enable?: boolean; out?: Tensor }): Tensor;
+  layer_norm(input: Tensor, normalized_shape: readonly number[], weight: Tensor | null, bias: Tensor | null, eps: number, options?: { cudnn_enable?: boolean; out?: Tensor }): Tensor;
+  layer_norm(input: Tensor, normalized_shape: readonly number[], weight: Tensor | null, bias: Tensor | null, eps: number, cudnn_enable: boolean, options?: { out?: Tensor }): Tensor;
+  /** Divides by the root mean square over the last dimensions, then scales. @see https://docs.pytorch.org/docs/stable/generated/torch.rms_norm.html */
+  rms_norm(input: Tensor, normalized_shape: readonly number[], options?: { weight?: Tensor | null; eps?: number | null; out?: Tensor }): Tensor;
+  rms_norm(input: Tensor, normalized_shape: readonly number[], weight: Tensor | null, options?: { eps?: number | null; out?: Tensor }): Tensor;
+  rms_norm(input: Tensor, normalized_shape: readonly number[], weight: Tensor | null, eps: number | null, options?: { out?: Tensor }): Tensor;
+  /** `rms_norm` with the reciprocal root mean square that it used. @see https://docs.pytorch.org/docs/stable/generated/torch._fused_rms_norm.html */
+  _fused_rms_norm(input: Tensor, normalized_shape: readonly number[], weight: Tensor | null, eps: number | null, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** `group_norm` with the means and the reciprocal deviations that it used. @see https://docs.pytorch.org/docs/stable/generated/torch.native_group_norm.html */
+  native_group_norm(input: Tensor, weight: Tensor | null, bias: Tensor | null, N: number, C: number, HxW: number, group: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** Normalizes groups of channels to mean zero and variance one, then scales and shifts each channel. @see https://docs.pytorch.org/docs/stable/generated/torch.group_norm.html */
+  group_norm(input: Tensor, num_groups: number, options?: { weight?: Tensor | null; bias?: Tensor | null; eps?: number; cudnn_enabled?: boolean; out?: Tensor }): Tensor;
+  group_norm(input: Tensor, num_groups: number, weight: Tensor | null, options?: { bias?: Tensor | null; eps?: number; cudnn_enabled?: boolean; out?: Tensor }): Tensor;
+  group_norm(input: Tensor, num_groups: number, weight: Tensor | null, bias: Tensor | null, options?: { eps?: number; cudnn_enabled?: boolean; out?: Tensor }): Tensor;
+  group_norm(input: Tensor, num_groups: number, weight: Tensor | null, bias: Tensor | null, eps: number, options?: { cudnn_enabled?: boolean; out?: Tensor }): Tensor;
+  group_norm(input: Tensor, num_groups: number, weight: Tensor | null, bias: Tensor | null, eps: number, cudnn_enabled: boolean, options?: { out?: Tensor }): Tensor;
+  /** Normalizes each channel of each element of the batch. @see https://docs.pytorch.org/docs/stable/generated/torch.instance_norm.html */
+  instance_norm(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor | null, running_var: Tensor | null, use_input_stats: boolean, momentum: number, eps: number, cudnn_enabled: boolean, options?: { out?: Tensor }): Tensor;
+  /** Scales down the slices along a dimension whose norm exceeds `maxnorm`. @see https://docs.pytorch.org/docs/stable/generated/torch.renorm.html */
+  renorm(input: Tensor, p: Scalar | SymScalar, dim: number, maxnorm: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._fused_adam_.html */
+  _fused_adam_(input: readonly Tensor[], grads: readonly Tensor[], exp_avgs: readonly Tensor[], exp_avg_sqs: readonly Tensor[], max_exp_avg_sqs: readonly Tensor[], state_steps: readonly Tensor[], options: { lr: Scalar | SymScalar; beta1: Scalar | SymScalar; beta2: Scalar | SymScalar; weight_decay: Scalar | SymScalar; eps: Scalar | SymScalar; amsgrad: boolean; maximize: boolean }): void;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._fused_adamw_.html */
+  _fused_adamw_(input: readonly Tensor[], grads: readonly Tensor[], exp_avgs: readonly Tensor[], exp_avg_sqs: readonly Tensor[], max_exp_avg_sqs: readonly Tensor[], state_steps: readonly Tensor[], options: { lr: Scalar | SymScalar; beta1: Scalar | SymScalar; beta2: Scalar | SymScalar; weight_decay: Scalar | SymScalar; eps: Scalar | SymScalar; amsgrad: boolean; maximize: boolean }): void;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._fused_sgd_.html */
+  _fused_sgd_(input: readonly Tensor[], grads: readonly Tensor[], momentum_buffer_list: readonly Tensor[], options: { weight_decay: Scalar | SymScalar; momentum: Scalar | SymScalar; lr: Scalar | SymScalar; dampening: Scalar | SymScalar; nesterov: boolean; maximize: boolean; is_first_step: boolean }): void;
   /** Hermite polynomial (physicists'). */
-  special_hermite_polynomial_h(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_hermite_polynomial_h(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_hermite_polynomial_h(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_h(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_h(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_h(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Hermite polynomial (probabilists'). */
-  special_hermite_polynomial_he(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_hermite_polynomial_he(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_hermite_polynomial_he(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_he(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_he(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_hermite_polynomial_he(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Laguerre polynomial. */
-  special_laguerre_polynomial_l(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_laguerre_polynomial_l(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_laguerre_polynomial_l(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_laguerre_polynomial_l(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_laguerre_polynomial_l(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_laguerre_polynomial_l(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Legendre polynomial. */
-  special_legendre_polynomial_p(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_legendre_polynomial_p(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_legendre_polynomial_p(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_legendre_polynomial_p(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_legendre_polynomial_p(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_legendre_polynomial_p(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Chebyshev polynomial of the first kind. */
-  special_chebyshev_polynomial_t(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_chebyshev_polynomial_t(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_chebyshev_polynomial_t(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_t(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_t(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_t(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Chebyshev polynomial of the first kind at 2x - 1. */
-  special_shifted_chebyshev_polynomial_t(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_shifted_chebyshev_polynomial_t(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_shifted_chebyshev_polynomial_t(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_t(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_t(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_t(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Chebyshev polynomial of the second kind. */
-  special_chebyshev_polynomial_u(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_chebyshev_polynomial_u(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_chebyshev_polynomial_u(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_u(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_u(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_u(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Chebyshev polynomial of the second kind at 2x - 1. */
-  special_shifted_chebyshev_polynomial_u(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_shifted_chebyshev_polynomial_u(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_shifted_chebyshev_polynomial_u(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_u(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_u(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_u(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Chebyshev polynomial of the third kind. */
-  special_chebyshev_polynomial_v(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_chebyshev_polynomial_v(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_chebyshev_polynomial_v(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_v(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_v(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_v(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Chebyshev polynomial of the third kind at 2x - 1. */
-  special_shifted_chebyshev_polynomial_v(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_shifted_chebyshev_polynomial_v(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_shifted_chebyshev_polynomial_v(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_v(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_v(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_v(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Chebyshev polynomial of the fourth kind. */
-  special_chebyshev_polynomial_w(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_chebyshev_polynomial_w(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_chebyshev_polynomial_w(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_w(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_w(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_chebyshev_polynomial_w(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Chebyshev polynomial of the fourth kind at 2x - 1. */
-  special_shifted_chebyshev_polynomial_w(x: Tensor | Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_shifted_chebyshev_polynomial_w(x: Scalar | SymScalar, n: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  special_shifted_chebyshev_polynomial_w(x: Tensor | Scalar | SymScalar, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_w(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_w(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
+  special_shifted_chebyshev_polynomial_w(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool1d.html */
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window and its position in the flattened spatial dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool1d_with_indices.html */
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool2d.html */
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window and its position in the flattened spatial dimensions. */
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of `max_pool` with known positions. */
+  max_pool2d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, indices: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool3d.html */
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window and its position in the flattened spatial dimensions. */
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of `max_pool` with known positions. */
+  max_pool3d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, indices: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The mean of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.avg_pool1d.html */
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; out?: Tensor }): Tensor;
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { out?: Tensor }): Tensor;
+  /** The mean of each window. */
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of the mean of each window. */
+  avg_pool2d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** The mean of each window. */
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of the mean of each window. */
+  avg_pool3d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** Cotangents of windows' means, spread over the windows. */
+  _avg_pool_backward(grad_output: Tensor, input_size: readonly number[], kernel_size: readonly number[], stride: readonly number[], padding: readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
   /** Uniform in [0, 1). @see https://docs.pytorch.org/docs/stable/generated/torch.rand.html */
   rand(size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   rand(...size: number[]): Tensor;
@@ -1020,6 +1462,70 @@ export interface Functional {
   /** How many of `count` trials succeed with probability `prob`. @see https://docs.pytorch.org/docs/stable/generated/torch.binomial.html */
   binomial(count: Tensor, prob: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
   binomial(count: Tensor, prob: Tensor, generator: Generator | null, options?: { out?: Tensor }): Tensor;
+  /** Reduces elements of `src` (sum, prod, mean, amax, amin) into the places that an index gives. @see https://docs.pytorch.org/docs/stable/generated/torch.scatter_reduce.html */
+  scatter_reduce(input: Tensor, dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean; out?: Tensor }): Tensor;
+  /** Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_reduce.html */
+  index_reduce(input: Tensor, dim: number, index: Tensor, source: Tensor, reduce: string, options?: { include_self?: boolean; out?: Tensor }): Tensor;
+  /** The elements in order along a dimension, and where they were. Equal elements keep their order. @see https://docs.pytorch.org/docs/stable/generated/torch.sort.html */
+  sort(input: Tensor, options?: { stable?: boolean | null; dim?: number; descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(input: Tensor, options?: { dim?: number; descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(input: Tensor, dim: number, options?: { descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(input: Tensor, dim: number, descending: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Where the elements in order along a dimension are. @see https://docs.pytorch.org/docs/stable/generated/torch.argsort.html */
+  argsort(input: Tensor, options?: { dim?: number; descending?: boolean; out?: Tensor }): Tensor;
+  argsort(input: Tensor, dim: number, options?: { descending?: boolean; out?: Tensor }): Tensor;
+  argsort(input: Tensor, dim: number, descending: boolean, options?: { out?: Tensor }): Tensor;
+  argsort(input: Tensor, options: { stable: boolean; dim?: number; descending?: boolean; out?: Tensor }): Tensor;
+  /** The elements in order along the first dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.msort.html */
+  msort(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The `k` largest (or smallest) elements along a dimension, in order, and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.topk.html */
+  topk(input: Tensor, k: number, options?: { dim?: number; largest?: boolean; sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(input: Tensor, k: number, dim: number, options?: { largest?: boolean; sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(input: Tensor, k: number, dim: number, largest: boolean, options?: { sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(input: Tensor, k: number, dim: number, largest: boolean, sorted: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Where values would stand in sorted rows. @see https://docs.pytorch.org/docs/stable/generated/torch.searchsorted.html */
+  searchsorted(sorted_sequence: Tensor, input: Tensor, options?: { out_int32?: boolean; right?: boolean; side?: string | null; sorter?: Tensor | null; out?: Tensor }): Tensor;
+  searchsorted(sorted_sequence: Tensor, input: Scalar | SymScalar, options?: { out_int32?: boolean; right?: boolean; side?: string | null; sorter?: Tensor | null; out?: Tensor }): Tensor;
+  /** The number of the interval between sorted boundaries in which each value lies. @see https://docs.pytorch.org/docs/stable/generated/torch.bucketize.html */
+  bucketize(input: Tensor, boundaries: Tensor, options?: { out_int32?: boolean; right?: boolean; out?: Tensor }): Tensor;
+  bucketize(input: Scalar | SymScalar, boundaries: Tensor, options?: { out_int32?: boolean; right?: boolean; out?: Tensor }): Tensor;
+  /** The variance, of all elements or along dimensions; the sum of squares is divided by their number less `correction`. @see https://docs.pytorch.org/docs/stable/generated/torch.var.html */
+  var(input: Tensor, options?: { unbiased?: boolean; out?: Tensor }): Tensor;
+  var(input: Tensor, unbiased: boolean, options?: { out?: Tensor }): Tensor;
+  var(input: Tensor, options?: { dim?: number | readonly number[] | null; correction?: Scalar | SymScalar | null; keepdim?: boolean; out?: Tensor }): Tensor;
+  var(input: Tensor, dim: number | readonly number[] | null, options?: { correction?: Scalar | SymScalar | null; keepdim?: boolean; out?: Tensor }): Tensor;
+  var(input: Tensor, dim: number | readonly number[] | null, options?: { unbiased?: boolean; keepdim?: boolean; out?: Tensor }): Tensor;
+  var(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  var(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The variance and the mean. @see https://docs.pytorch.org/docs/stable/generated/torch.var_mean.html */
+  var_mean(input: Tensor, options?: { unbiased?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  var_mean(input: Tensor, unbiased: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  var_mean(input: Tensor, options?: { dim?: number | readonly number[] | null; correction?: Scalar | SymScalar | null; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  var_mean(input: Tensor, dim: number | readonly number[] | null, options?: { correction?: Scalar | SymScalar | null; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  var_mean(input: Tensor, dim: number | readonly number[] | null, options?: { unbiased?: boolean; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  var_mean(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, options?: { keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  var_mean(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The standard deviation, of all elements or along dimensions; the sum of squares is divided by their number less `correction`. @see https://docs.pytorch.org/docs/stable/generated/torch.std.html */
+  std(input: Tensor, options?: { unbiased?: boolean; out?: Tensor }): Tensor;
+  std(input: Tensor, unbiased: boolean, options?: { out?: Tensor }): Tensor;
+  std(input: Tensor, options?: { dim?: number | readonly number[] | null; correction?: Scalar | SymScalar | null; keepdim?: boolean; out?: Tensor }): Tensor;
+  std(input: Tensor, dim: number | readonly number[] | null, options?: { correction?: Scalar | SymScalar | null; keepdim?: boolean; out?: Tensor }): Tensor;
+  std(input: Tensor, dim: number | readonly number[] | null, options?: { unbiased?: boolean; keepdim?: boolean; out?: Tensor }): Tensor;
+  std(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  std(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The standard deviation and the mean. @see https://docs.pytorch.org/docs/stable/generated/torch.std_mean.html */
+  std_mean(input: Tensor, options?: { unbiased?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  std_mean(input: Tensor, unbiased: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  std_mean(input: Tensor, options?: { dim?: number | readonly number[] | null; correction?: Scalar | SymScalar | null; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  std_mean(input: Tensor, dim: number | readonly number[] | null, options?: { correction?: Scalar | SymScalar | null; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  std_mean(input: Tensor, dim: number | readonly number[] | null, options?: { unbiased?: boolean; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  std_mean(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, options?: { keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  std_mean(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The covariance of variables (rows) over observations (columns), which may have frequencies and weights. @see https://docs.pytorch.org/docs/stable/generated/torch.cov.html */
+  cov(input: Tensor, options?: { correction?: number; fweights?: Tensor | null; aweights?: Tensor | null; out?: Tensor }): Tensor;
+  _cov(input: Tensor, correction: number, fweights: Tensor | null, aweights: Tensor | null, options?: { out?: Tensor }): Tensor;
+  /** The correlation of variables (rows) over observations (columns). @see https://docs.pytorch.org/docs/stable/generated/torch.corrcoef.html */
+  corrcoef(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** A copy. @see https://docs.pytorch.org/docs/stable/generated/torch.clone.html */
   clone(input: Tensor, options?: { out?: Tensor }): Tensor;
   _to_copy(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; non_blocking?: boolean; out?: Tensor }): Tensor;

@@ -80,34 +80,34 @@ export interface TensorMethods {
   /** Complex conjugate. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.conj.html */
   conj(): Tensor;
   /** Whether elements are equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.eq.html */
-  eq(other: Tensor | Scalar | SymScalar): Tensor;
+  eq(other: Tensor): Tensor;
   eq(other: Scalar | SymScalar): Tensor;
-  eq_(other: Tensor | Scalar | SymScalar): Tensor;
+  eq_(other: Tensor): Tensor;
   eq_(other: Scalar | SymScalar): Tensor;
   /** Whether elements differ. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ne.html */
-  ne(other: Tensor | Scalar | SymScalar): Tensor;
+  ne(other: Tensor): Tensor;
   ne(other: Scalar | SymScalar): Tensor;
-  ne_(other: Tensor | Scalar | SymScalar): Tensor;
+  ne_(other: Tensor): Tensor;
   ne_(other: Scalar | SymScalar): Tensor;
   /** Whether elements of `self` are smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lt.html */
-  lt(other: Tensor | Scalar | SymScalar): Tensor;
+  lt(other: Tensor): Tensor;
   lt(other: Scalar | SymScalar): Tensor;
-  lt_(other: Tensor | Scalar | SymScalar): Tensor;
+  lt_(other: Tensor): Tensor;
   lt_(other: Scalar | SymScalar): Tensor;
   /** Whether elements of `self` are smaller or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.le.html */
-  le(other: Tensor | Scalar | SymScalar): Tensor;
+  le(other: Tensor): Tensor;
   le(other: Scalar | SymScalar): Tensor;
-  le_(other: Tensor | Scalar | SymScalar): Tensor;
+  le_(other: Tensor): Tensor;
   le_(other: Scalar | SymScalar): Tensor;
   /** Whether elements of `self` are larger. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.gt.html */
-  gt(other: Tensor | Scalar | SymScalar): Tensor;
+  gt(other: Tensor): Tensor;
   gt(other: Scalar | SymScalar): Tensor;
-  gt_(other: Tensor | Scalar | SymScalar): Tensor;
+  gt_(other: Tensor): Tensor;
   gt_(other: Scalar | SymScalar): Tensor;
   /** Whether elements of `self` are larger or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ge.html */
-  ge(other: Tensor | Scalar | SymScalar): Tensor;
+  ge(other: Tensor): Tensor;
   ge(other: Scalar | SymScalar): Tensor;
-  ge_(other: Tensor | Scalar | SymScalar): Tensor;
+  ge_(other: Tensor): Tensor;
   ge_(other: Scalar | SymScalar): Tensor;
   /** Whether both elements are nonzero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logical_and.html */
   logical_and(other: Tensor): Tensor;
@@ -132,41 +132,38 @@ export interface TensorMethods {
   /** Whether elements are -∞. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isneginf.html */
   isneginf(): Tensor;
   /** `self` where the condition holds, `other` elsewhere. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.where.html */
-  where(input: Tensor | Scalar | SymScalar, other: Tensor | Scalar | SymScalar): Tensor;
-  where(input: Scalar | SymScalar, other: Tensor | Scalar | SymScalar): Tensor;
-  where(input: Tensor | Scalar | SymScalar, other: Scalar | SymScalar): Tensor;
-  where(input: Scalar | SymScalar, other: Scalar | SymScalar): Tensor;
-  where(): Tensor[];
+  where(condition: Tensor, other: Tensor): Tensor;
+  where(condition: Tensor, other: Scalar | SymScalar): Tensor;
   /** The larger of two elements; NaN if one is. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.maximum.html */
-  maximum(other: Tensor | Scalar | SymScalar): Tensor;
+  maximum(other: Tensor): Tensor;
   /** The larger of two elements; the other one where one is NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fmax.html */
-  fmax(other: Tensor | Scalar | SymScalar): Tensor;
+  fmax(other: Tensor): Tensor;
   /** The smaller of two elements; NaN if one is. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.minimum.html */
-  minimum(other: Tensor | Scalar | SymScalar): Tensor;
+  minimum(other: Tensor): Tensor;
   /** The smaller of two elements; the other one where one is NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fmin.html */
-  fmin(other: Tensor | Scalar | SymScalar): Tensor;
+  fmin(other: Tensor): Tensor;
   /** Keeps elements between `min` and `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clamp.html */
-  clamp(options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null }): Tensor;
-  clamp(min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null }): Tensor;
-  clamp(min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null): Tensor;
+  clamp(options?: { min?: Tensor | null; max?: Tensor | null }): Tensor;
+  clamp(min: Tensor | null, options?: { max?: Tensor | null }): Tensor;
+  clamp(min: Tensor | null, max: Tensor | null): Tensor;
   clamp(options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null }): Tensor;
   clamp(min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null }): Tensor;
   clamp(min: Scalar | SymScalar | null, max: Scalar | SymScalar | null): Tensor;
-  clamp_(options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null }): Tensor;
-  clamp_(min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null }): Tensor;
-  clamp_(min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null): Tensor;
+  clamp_(options?: { min?: Tensor | null; max?: Tensor | null }): Tensor;
+  clamp_(min: Tensor | null, options?: { max?: Tensor | null }): Tensor;
+  clamp_(min: Tensor | null, max: Tensor | null): Tensor;
   clamp_(options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null }): Tensor;
   clamp_(min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null }): Tensor;
   clamp_(min: Scalar | SymScalar | null, max: Scalar | SymScalar | null): Tensor;
   /** Raises elements to `min`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clamp_min.html */
-  clamp_min(min: Tensor | Scalar | SymScalar): Tensor;
+  clamp_min(min: Tensor): Tensor;
   clamp_min(min: Scalar | SymScalar): Tensor;
-  clamp_min_(min: Tensor | Scalar | SymScalar): Tensor;
+  clamp_min_(min: Tensor): Tensor;
   clamp_min_(min: Scalar | SymScalar): Tensor;
   /** Lowers elements to `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clamp_max.html */
-  clamp_max(max: Tensor | Scalar | SymScalar): Tensor;
+  clamp_max(max: Tensor): Tensor;
   clamp_max(max: Scalar | SymScalar): Tensor;
-  clamp_max_(max: Tensor | Scalar | SymScalar): Tensor;
+  clamp_max_(max: Tensor): Tensor;
   clamp_max_(max: Scalar | SymScalar): Tensor;
   /** Whether |self - other| ≤ atol + rtol·|other|. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isclose.html */
   isclose(other: Tensor, options?: { rtol?: number; atol?: number; equal_nan?: boolean }): Tensor;
@@ -208,11 +205,11 @@ export interface TensorMethods {
   /** Mantissa in [0.5, 1) and exponent of each element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.frexp.html */
   frexp(): [Tensor, Tensor] & { readonly mantissa: Tensor; readonly exponent: Tensor };
   /** self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ldexp.html */
-  ldexp(other: Tensor | Scalar | SymScalar): Tensor;
-  ldexp_(other: Tensor | Scalar | SymScalar): Tensor;
+  ldexp(other: Tensor): Tensor;
+  ldexp_(other: Tensor): Tensor;
   /** The next number after `self` towards `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nextafter.html */
-  nextafter(other: Tensor | Scalar | SymScalar): Tensor;
-  nextafter_(other: Tensor | Scalar | SymScalar): Tensor;
+  nextafter(other: Tensor): Tensor;
+  nextafter_(other: Tensor): Tensor;
   /** Adds `other`, scaled by `alpha`, to `self`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.add.html */
   add(other: Tensor | Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
   add(other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
@@ -247,72 +244,77 @@ export interface TensorMethods {
   floor_divide_(other: Tensor | Scalar | SymScalar): Tensor;
   floor_divide_(other: Scalar | SymScalar): Tensor;
   /** The remainder of division, with the sign of the divisor. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.remainder.html */
-  remainder(other: Tensor | Scalar | SymScalar): Tensor;
+  remainder(other: Tensor): Tensor;
   remainder(other: Scalar | SymScalar): Tensor;
-  remainder_(other: Tensor | Scalar | SymScalar): Tensor;
+  remainder_(other: Tensor): Tensor;
   remainder_(other: Scalar | SymScalar): Tensor;
   /** The remainder of division, with the sign of the dividend. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fmod.html */
-  fmod(other: Tensor | Scalar | SymScalar): Tensor;
+  fmod(other: Tensor): Tensor;
   fmod(other: Scalar | SymScalar): Tensor;
-  fmod_(other: Tensor | Scalar | SymScalar): Tensor;
+  fmod_(other: Tensor): Tensor;
   fmod_(other: Scalar | SymScalar): Tensor;
+  /** Divides `self` by `other`; integers give the default float type. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.true_divide.html */
+  true_divide(other: Tensor | Scalar | SymScalar): Tensor;
+  true_divide(other: Scalar | SymScalar): Tensor;
+  true_divide_(other: Tensor | Scalar | SymScalar): Tensor;
+  true_divide_(other: Scalar | SymScalar): Tensor;
   /** Complement of every bit; logical not for bool. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_not.html */
   bitwise_not(): Tensor;
   bitwise_not_(): Tensor;
   /** And of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_and.html */
-  bitwise_and(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_and(other: Tensor): Tensor;
   bitwise_and(other: Scalar | SymScalar): Tensor;
-  bitwise_and_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_and_(other: Tensor): Tensor;
   bitwise_and_(other: Scalar | SymScalar): Tensor;
   /** And of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__and__.html */
-  __and__(other: Tensor | Scalar | SymScalar): Tensor;
+  __and__(other: Tensor): Tensor;
   __and__(other: Scalar | SymScalar): Tensor;
   /** Or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_or.html */
-  bitwise_or(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_or(other: Tensor): Tensor;
   bitwise_or(other: Scalar | SymScalar): Tensor;
-  bitwise_or_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_or_(other: Tensor): Tensor;
   bitwise_or_(other: Scalar | SymScalar): Tensor;
   /** Or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__or__.html */
-  __or__(other: Tensor | Scalar | SymScalar): Tensor;
+  __or__(other: Tensor): Tensor;
   __or__(other: Scalar | SymScalar): Tensor;
   /** Exclusive or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_xor.html */
-  bitwise_xor(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_xor(other: Tensor): Tensor;
   bitwise_xor(other: Scalar | SymScalar): Tensor;
-  bitwise_xor_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_xor_(other: Tensor): Tensor;
   bitwise_xor_(other: Scalar | SymScalar): Tensor;
   /** Exclusive or of every bit. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__xor__.html */
-  __xor__(other: Tensor | Scalar | SymScalar): Tensor;
+  __xor__(other: Tensor): Tensor;
   __xor__(other: Scalar | SymScalar): Tensor;
   /** Moves bits up: self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_left_shift.html */
-  bitwise_left_shift(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_left_shift(other: Tensor): Tensor;
   bitwise_left_shift(other: Scalar | SymScalar): Tensor;
-  bitwise_left_shift_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_left_shift_(other: Tensor): Tensor;
   bitwise_left_shift_(other: Scalar | SymScalar): Tensor;
   /** Moves bits up: self · 2^other. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__lshift__.html */
-  __lshift__(other: Tensor | Scalar | SymScalar): Tensor;
+  __lshift__(other: Tensor): Tensor;
   __lshift__(other: Scalar | SymScalar): Tensor;
   /** Moves bits down, keeping the sign: self / 2^other rounded down. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bitwise_right_shift.html */
-  bitwise_right_shift(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_right_shift(other: Tensor): Tensor;
   bitwise_right_shift(other: Scalar | SymScalar): Tensor;
-  bitwise_right_shift_(other: Tensor | Scalar | SymScalar): Tensor;
+  bitwise_right_shift_(other: Tensor): Tensor;
   bitwise_right_shift_(other: Scalar | SymScalar): Tensor;
   /** Moves bits down, keeping the sign: self / 2^other rounded down. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rshift__.html */
-  __rshift__(other: Tensor | Scalar | SymScalar): Tensor;
+  __rshift__(other: Tensor): Tensor;
   __rshift__(other: Scalar | SymScalar): Tensor;
   /** `self` to the power of `exponent`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.pow.html */
-  pow(exponent: Tensor | Scalar | SymScalar): Tensor;
+  pow(exponent: Tensor): Tensor;
   pow(exponent: Scalar | SymScalar): Tensor;
-  pow_(exponent: Tensor | Scalar | SymScalar): Tensor;
+  pow_(exponent: Tensor): Tensor;
   pow_(exponent: Scalar | SymScalar): Tensor;
   /** `self` to the power of `exponent`, in float64 or complex128. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.float_power.html */
-  float_power(exponent: Tensor | Scalar | SymScalar): Tensor;
+  float_power(exponent: Tensor): Tensor;
   float_power(exponent: Scalar | SymScalar): Tensor;
-  float_power_(exponent: Tensor | Scalar | SymScalar): Tensor;
+  float_power_(exponent: Tensor): Tensor;
   float_power_(exponent: Scalar | SymScalar): Tensor;
   /** Between `self` and `end`, `weight` of the way. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lerp.html */
-  lerp(end: Tensor, weight: Tensor | Scalar | SymScalar): Tensor;
+  lerp(end: Tensor, weight: Tensor): Tensor;
   lerp(end: Tensor, weight: Scalar | SymScalar): Tensor;
-  lerp_(end: Tensor, weight: Tensor | Scalar | SymScalar): Tensor;
+  lerp_(end: Tensor, weight: Tensor): Tensor;
   lerp_(end: Tensor, weight: Scalar | SymScalar): Tensor;
   /** self + value · tensor1 · tensor2. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.addcmul.html */
   addcmul(tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar }): Tensor;
@@ -321,30 +323,30 @@ export interface TensorMethods {
   addcdiv(tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar }): Tensor;
   addcdiv_(tensor1: Tensor, tensor2: Tensor, options?: { value?: Scalar | SymScalar }): Tensor;
   /** √(self² + other²), without overflow on the way. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.hypot.html */
-  hypot(other: Tensor | Scalar | SymScalar): Tensor;
-  hypot_(other: Tensor | Scalar | SymScalar): Tensor;
+  hypot(other: Tensor): Tensor;
+  hypot_(other: Tensor): Tensor;
   /** The size of `self` with the sign of `other`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.copysign.html */
-  copysign(other: Tensor | Scalar | SymScalar): Tensor;
+  copysign(other: Tensor): Tensor;
   copysign(other: Scalar | SymScalar): Tensor;
-  copysign_(other: Tensor | Scalar | SymScalar): Tensor;
+  copysign_(other: Tensor): Tensor;
   copysign_(other: Scalar | SymScalar): Tensor;
   /** 0 below zero, 1 above, `values` at zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.heaviside.html */
   heaviside(values: Tensor): Tensor;
   heaviside_(values: Tensor): Tensor;
   /** Greatest common divisor. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.gcd.html */
-  gcd(other: Tensor | Scalar | SymScalar): Tensor;
-  gcd_(other: Tensor | Scalar | SymScalar): Tensor;
+  gcd(other: Tensor): Tensor;
+  gcd_(other: Tensor): Tensor;
   /** Least common multiple. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lcm.html */
-  lcm(other: Tensor | Scalar | SymScalar): Tensor;
-  lcm_(other: Tensor | Scalar | SymScalar): Tensor;
+  lcm(other: Tensor): Tensor;
+  lcm_(other: Tensor): Tensor;
   /** log(exp(self) + exp(other)), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logaddexp.html */
-  logaddexp(other: Tensor | Scalar | SymScalar): Tensor;
+  logaddexp(other: Tensor): Tensor;
   /** log2(2^self + 2^other), without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logaddexp2.html */
-  logaddexp2(other: Tensor | Scalar | SymScalar): Tensor;
+  logaddexp2(other: Tensor): Tensor;
   /** self · log(other), 0 where self is 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.xlogy.html */
-  xlogy(other: Tensor | Scalar | SymScalar): Tensor;
+  xlogy(other: Tensor): Tensor;
   xlogy(other: Scalar | SymScalar): Tensor;
-  xlogy_(other: Tensor | Scalar | SymScalar): Tensor;
+  xlogy_(other: Tensor): Tensor;
   xlogy_(other: Scalar | SymScalar): Tensor;
   /** Logarithm of |Γ(x)|. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lgamma.html */
   lgamma(): Tensor;
@@ -352,15 +354,18 @@ export interface TensorMethods {
   /** Derivative of lgamma. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.digamma.html */
   digamma(): Tensor;
   digamma_(): Tensor;
+  /** The n-th derivative of digamma. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.polygamma.html */
+  polygamma(n: number): Tensor;
+  polygamma_(n: number): Tensor;
   /** Logarithm of the multivariate gamma function of dimension p. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.mvlgamma.html */
   mvlgamma(p: number): Tensor;
   mvlgamma_(p: number): Tensor;
   /** Regularized lower incomplete gamma function; no gradient in its first argument. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.igamma.html */
-  igamma(other: Tensor | Scalar | SymScalar): Tensor;
-  igamma_(other: Tensor | Scalar | SymScalar): Tensor;
+  igamma(other: Tensor): Tensor;
+  igamma_(other: Tensor): Tensor;
   /** Regularized upper incomplete gamma function; no gradient in its first argument. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.igammac.html */
-  igammac(other: Tensor | Scalar | SymScalar): Tensor;
-  igammac_(other: Tensor | Scalar | SymScalar): Tensor;
+  igammac(other: Tensor): Tensor;
+  igammac_(other: Tensor): Tensor;
   /** Exponentials along a dimension, divided by their sum. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.softmax.html */
   softmax(dim: number, options?: { dtype?: DType | null }): Tensor;
   softmax(dim: number, dtype: DType | null): Tensor;
@@ -416,8 +421,8 @@ export interface TensorMethods {
   sinc(): Tensor;
   sinc_(): Tensor;
   /** The angle of the point (other, self), in (-π, π]. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.atan2.html */
-  atan2(other: Tensor | Scalar | SymScalar): Tensor;
-  atan2_(other: Tensor | Scalar | SymScalar): Tensor;
+  atan2(other: Tensor): Tensor;
+  atan2_(other: Tensor): Tensor;
   /** Absolute value. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.absolute.html */
   absolute(): Tensor;
   absolute_(): Tensor;
@@ -443,21 +448,21 @@ export interface TensorMethods {
   arctanh(): Tensor;
   arctanh_(): Tensor;
   /** The angle of the point (other, self), in (-π, π]. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.arctan2.html */
-  arctan2(other: Tensor | Scalar | SymScalar): Tensor;
-  arctan2_(other: Tensor | Scalar | SymScalar): Tensor;
+  arctan2(other: Tensor): Tensor;
+  arctan2_(other: Tensor): Tensor;
   /** Toward zero to an integer. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fix.html */
   fix(): Tensor;
   fix_(): Tensor;
   /** Keeps elements between `min` and `max`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clip.html */
-  clip(options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null }): Tensor;
-  clip(min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null }): Tensor;
-  clip(min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null): Tensor;
+  clip(options?: { min?: Tensor | null; max?: Tensor | null }): Tensor;
+  clip(min: Tensor | null, options?: { max?: Tensor | null }): Tensor;
+  clip(min: Tensor | null, max: Tensor | null): Tensor;
   clip(options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null }): Tensor;
   clip(min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null }): Tensor;
   clip(min: Scalar | SymScalar | null, max: Scalar | SymScalar | null): Tensor;
-  clip_(options?: { min?: Tensor | Scalar | SymScalar | null; max?: Tensor | Scalar | SymScalar | null }): Tensor;
-  clip_(min: Tensor | Scalar | SymScalar | null, options?: { max?: Tensor | Scalar | SymScalar | null }): Tensor;
-  clip_(min: Tensor | Scalar | SymScalar | null, max: Tensor | Scalar | SymScalar | null): Tensor;
+  clip_(options?: { min?: Tensor | null; max?: Tensor | null }): Tensor;
+  clip_(min: Tensor | null, options?: { max?: Tensor | null }): Tensor;
+  clip_(min: Tensor | null, max: Tensor | null): Tensor;
   clip_(options?: { min?: Scalar | SymScalar | null; max?: Scalar | SymScalar | null }): Tensor;
   clip_(min: Scalar | SymScalar | null, options?: { max?: Scalar | SymScalar | null }): Tensor;
   clip_(min: Scalar | SymScalar | null, max: Scalar | SymScalar | null): Tensor;
@@ -483,35 +488,50 @@ export interface TensorMethods {
   subtract_(other: Scalar | SymScalar, options?: { alpha?: Scalar | SymScalar }): Tensor;
   subtract_(other: Scalar | SymScalar, alpha: Scalar | SymScalar): Tensor;
   /** Whether elements of `self` are larger. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.greater.html */
-  greater(other: Tensor | Scalar | SymScalar): Tensor;
+  greater(other: Tensor): Tensor;
   greater(other: Scalar | SymScalar): Tensor;
-  greater_(other: Tensor | Scalar | SymScalar): Tensor;
+  greater_(other: Tensor): Tensor;
   greater_(other: Scalar | SymScalar): Tensor;
   /** Whether elements of `self` are larger or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.greater_equal.html */
-  greater_equal(other: Tensor | Scalar | SymScalar): Tensor;
+  greater_equal(other: Tensor): Tensor;
   greater_equal(other: Scalar | SymScalar): Tensor;
-  greater_equal_(other: Tensor | Scalar | SymScalar): Tensor;
+  greater_equal_(other: Tensor): Tensor;
   greater_equal_(other: Scalar | SymScalar): Tensor;
   /** Whether elements of `self` are smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.less.html */
-  less(other: Tensor | Scalar | SymScalar): Tensor;
+  less(other: Tensor): Tensor;
   less(other: Scalar | SymScalar): Tensor;
-  less_(other: Tensor | Scalar | SymScalar): Tensor;
+  less_(other: Tensor): Tensor;
   less_(other: Scalar | SymScalar): Tensor;
   /** Whether elements of `self` are smaller or equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.less_equal.html */
-  less_equal(other: Tensor | Scalar | SymScalar): Tensor;
+  less_equal(other: Tensor): Tensor;
   less_equal(other: Scalar | SymScalar): Tensor;
-  less_equal_(other: Tensor | Scalar | SymScalar): Tensor;
+  less_equal_(other: Tensor): Tensor;
   less_equal_(other: Scalar | SymScalar): Tensor;
   /** Whether elements differ. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.not_equal.html */
-  not_equal(other: Tensor | Scalar | SymScalar): Tensor;
+  not_equal(other: Tensor): Tensor;
   not_equal(other: Scalar | SymScalar): Tensor;
-  not_equal_(other: Tensor | Scalar | SymScalar): Tensor;
+  not_equal_(other: Tensor): Tensor;
   not_equal_(other: Scalar | SymScalar): Tensor;
-  /** Divides `self` by `other`; integers give the default float type unless `rounding_mode` is 'trunc' or 'floor'. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.true_divide.html */
-  true_divide(other: Tensor | Scalar | SymScalar): Tensor;
-  true_divide(other: Scalar | SymScalar): Tensor;
-  true_divide_(other: Tensor | Scalar | SymScalar): Tensor;
-  true_divide_(other: Scalar | SymScalar): Tensor;
+  /** `add` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__radd__.html */
+  __radd__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `mul` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rmul__.html */
+  __rmul__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `sub` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rsub__.html */
+  __rsub__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `div` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rdiv__.html */
+  __rdiv__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `remainder` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rmod__.html */
+  __rmod__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `pow` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rpow__.html */
+  __rpow__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `bitwise_and` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rand__.html */
+  __rand__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `bitwise_or` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__ror__.html */
+  __ror__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `bitwise_xor` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rxor__.html */
+  __rxor__(other: Tensor | Scalar | SymScalar): Tensor;
+  /** `matmul` with its arguments exchanged. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.__rmatmul__.html */
+  __rmatmul__(other: Tensor): Tensor;
   /** Modified Bessel function of the first kind of order 0. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.i0.html */
   i0(): Tensor;
   i0_(): Tensor;
@@ -526,6 +546,46 @@ export interface TensorMethods {
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sum_to_size.html */
   sum_to_size(size: readonly number[]): Tensor;
   sum_to_size(...size: number[]): Tensor;
+  /** The product of all elements, or along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.prod.html */
+  prod(dim: number, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
+  prod(dim: number, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
+  prod(options?: { dtype?: DType | null }): Tensor;
+  /** Whether all elements are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.all.html */
+  all(): Tensor;
+  all(dim: number, options?: { keepdim?: boolean }): Tensor;
+  all(dim: number, keepdim: boolean): Tensor;
+  all(options?: { dim?: readonly number[] | null; keepdim?: boolean }): Tensor;
+  all(dim: readonly number[] | null, options?: { keepdim?: boolean }): Tensor;
+  all(dim: readonly number[] | null, keepdim: boolean): Tensor;
+  /** Whether any element is not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.any.html */
+  any(): Tensor;
+  any(dim: number, options?: { keepdim?: boolean }): Tensor;
+  any(dim: number, keepdim: boolean): Tensor;
+  any(options?: { dim?: readonly number[] | null; keepdim?: boolean }): Tensor;
+  any(dim: readonly number[] | null, options?: { keepdim?: boolean }): Tensor;
+  any(dim: readonly number[] | null, keepdim: boolean): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._is_all_true.html */
+  _is_all_true(): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._is_any_true.html */
+  _is_any_true(): Tensor;
+  /** How many elements are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.count_nonzero.html */
+  count_nonzero(dim: readonly number[]): Tensor;
+  count_nonzero(...dim: number[]): Tensor;
+  count_nonzero(options?: { dim?: number | null }): Tensor;
+  count_nonzero(dim: number | null): Tensor;
+  /** The sum with NaN counted as zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nansum.html */
+  nansum(options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null }): Tensor;
+  nansum(dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
+  nansum(dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
+  /** The mean of the elements that are not NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nanmean.html */
+  nanmean(options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null }): Tensor;
+  nanmean(dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
+  nanmean(dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
+  /** The logarithm of the sum of exponentials, without overflow. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logsumexp.html */
+  logsumexp(dim: number | readonly number[], options?: { keepdim?: boolean }): Tensor;
+  logsumexp(dim: number | readonly number[], keepdim: boolean): Tensor;
+  /** The sum of a matrix's diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.trace.html */
+  trace(): Tensor;
   /** Complex conjugate, as new values. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._conj_physical.html */
   _conj_physical(): Tensor;
   /** Complex conjugate, as new values. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.conj_physical.html */
@@ -564,6 +624,113 @@ export interface TensorMethods {
   triu(diagonal: number): Tensor;
   triu_(options?: { diagonal?: number }): Tensor;
   triu_(diagonal: number): Tensor;
+  /** Running sums along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cumsum.html */
+  cumsum(dim: number, options?: { dtype?: DType | null }): Tensor;
+  cumsum_(dim: number, options?: { dtype?: DType | null }): Tensor;
+  /** Running products along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cumprod.html */
+  cumprod(dim: number, options?: { dtype?: DType | null }): Tensor;
+  cumprod_(dim: number, options?: { dtype?: DType | null }): Tensor;
+  /** Running largest elements along a dimension and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cummax.html */
+  cummax(dim: number): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Running smallest elements along a dimension and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cummin.html */
+  cummin(dim: number): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Running logarithms of sums of exponentials along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logcumsumexp.html */
+  logcumsumexp(dim: number): Tensor;
+  /** Differences of neighbours along a dimension, `n` times. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.diff.html */
+  diff(options?: { n?: number; dim?: number; prepend?: Tensor | null; append?: Tensor | null }): Tensor;
+  diff(n: number, options?: { dim?: number; prepend?: Tensor | null; append?: Tensor | null }): Tensor;
+  diff(n: number, dim: number, options?: { prepend?: Tensor | null; append?: Tensor | null }): Tensor;
+  diff(n: number, dim: number, prepend: Tensor | null, options?: { append?: Tensor | null }): Tensor;
+  diff(n: number, dim: number, prepend: Tensor | null, append: Tensor | null): Tensor;
+  /** The elements at index tensors, one for each dimension; a mask stands for the positions where it holds. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index.html */
+  index(indices: readonly (Tensor | null)[]): Tensor;
+  /** The rows of a dimension at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_select.html */
+  index_select(dim: number, index: Tensor): Tensor;
+  /** One element for each position: the index takes the place of one dimension's coordinate. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.gather.html */
+  gather(dim: number, index: Tensor, options?: { sparse_grad?: boolean }): Tensor;
+  /** `gather` with the other dimensions broadcast. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.take_along_dim.html */
+  take_along_dim(indices: Tensor, options?: { dim?: number | null }): Tensor;
+  take_along_dim(indices: Tensor, dim: number | null): Tensor;
+  /** The elements at positions of the flattened tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.take.html */
+  take(index: Tensor): Tensor;
+  /** The coordinates of the first `size` elements that are not zero; `fill_value` beyond them. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nonzero_static.html */
+  nonzero_static(options: { size: number; fill_value?: number }): Tensor;
+  /** The coordinates of the elements that are not zero. Reads their number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nonzero.html */
+  nonzero(): Tensor;
+  /** The coordinates of the elements that are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.argwhere.html */
+  argwhere(): Tensor;
+  /** The elements where a mask holds, as a vector. Reads their number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_select.html */
+  masked_select(mask: Tensor): Tensor;
+  /** `self` with `values` at index tensors, or added there with `accumulate`; a mask stands for where it holds. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_put.html */
+  index_put(indices: readonly (Tensor | null)[], values: Tensor, options?: { accumulate?: boolean }): Tensor;
+  index_put(indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean): Tensor;
+  /** Writes `values` at index tensors, or adds them with `accumulate`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html */
+  index_put_(indices: readonly (Tensor | null)[], values: Tensor, options?: { accumulate?: boolean }): Tensor;
+  index_put_(indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean): Tensor;
+  /** `self` with elements of `src` written where an index takes the place of one dimension's coordinate. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter.html */
+  scatter(dim: number, index: Tensor, src: Tensor): Tensor;
+  scatter(dim: number, index: Tensor, value: Scalar | SymScalar): Tensor;
+  scatter(dim: number, index: Tensor, src: Tensor, options: { reduce: string }): Tensor;
+  scatter(dim: number, index: Tensor, value: Scalar | SymScalar, options: { reduce: string }): Tensor;
+  scatter_(dim: number, index: Tensor, src: Tensor): Tensor;
+  scatter_(dim: number, index: Tensor, value: Scalar | SymScalar): Tensor;
+  scatter_(dim: number, index: Tensor, src: Tensor, options: { reduce: string }): Tensor;
+  scatter_(dim: number, index: Tensor, value: Scalar | SymScalar, options: { reduce: string }): Tensor;
+  /** Adds elements of `src` where an index takes the place of one dimension's coordinate. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_add.html */
+  scatter_add(dim: number, index: Tensor, src: Tensor): Tensor;
+  scatter_add_(dim: number, index: Tensor, src: Tensor): Tensor;
+  /** The largest element along dimensions; its gradient is shared evenly among equal elements. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.amax.html */
+  amax(options?: { dim?: number | readonly number[]; keepdim?: boolean }): Tensor;
+  amax(dim: number | readonly number[], options?: { keepdim?: boolean }): Tensor;
+  amax(dim: number | readonly number[], keepdim: boolean): Tensor;
+  /** The largest element, of all or along a dimension; or, of two tensors, element by element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.max.html */
+  max(): Tensor;
+  max(other: Tensor): Tensor;
+  max(dim: number, options?: { keepdim?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  max(dim: number, keepdim: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The position of the largest element; the first one where several are equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.argmax.html */
+  argmax(options?: { dim?: number | null; keepdim?: boolean }): Tensor;
+  argmax(dim: number | null, options?: { keepdim?: boolean }): Tensor;
+  argmax(dim: number | null, keepdim: boolean): Tensor;
+  /** The smallest element along dimensions; its gradient is shared evenly among equal elements. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.amin.html */
+  amin(options?: { dim?: number | readonly number[]; keepdim?: boolean }): Tensor;
+  amin(dim: number | readonly number[], options?: { keepdim?: boolean }): Tensor;
+  amin(dim: number | readonly number[], keepdim: boolean): Tensor;
+  /** The smallest element, of all or along a dimension; or, of two tensors, element by element. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.min.html */
+  min(): Tensor;
+  min(other: Tensor): Tensor;
+  min(dim: number, options?: { keepdim?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  min(dim: number, keepdim: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The position of the smallest element; the first one where several are equal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.argmin.html */
+  argmin(options?: { dim?: number | null; keepdim?: boolean }): Tensor;
+  argmin(dim: number | null, options?: { keepdim?: boolean }): Tensor;
+  argmin(dim: number | null, keepdim: boolean): Tensor;
+  /** The smallest and the largest element together. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.aminmax.html */
+  aminmax(options?: { dim?: number | null; keepdim?: boolean }): [Tensor, Tensor] & { readonly min: Tensor; readonly max: Tensor };
+  /** Adds rows, scaled by `alpha`, at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_add.html */
+  index_add(dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar | SymScalar }): Tensor;
+  index_add_(dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar | SymScalar }): Tensor;
+  /** Writes rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_copy.html */
+  index_copy(dim: number, index: Tensor, source: Tensor): Tensor;
+  index_copy_(dim: number, index: Tensor, source: Tensor): Tensor;
+  /** Writes one value into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_fill.html */
+  index_fill(dim: number, index: Tensor, value: Scalar | SymScalar): Tensor;
+  index_fill(dim: number, index: Tensor, value: Tensor): Tensor;
+  index_fill_(dim: number, index: Tensor, value: Scalar | SymScalar): Tensor;
+  index_fill_(dim: number, index: Tensor, value: Tensor): Tensor;
+  /** Writes, or adds, elements at positions of the flattened tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.put.html */
+  put(index: Tensor, source: Tensor, options?: { accumulate?: boolean }): Tensor;
+  put(index: Tensor, source: Tensor, accumulate: boolean): Tensor;
+  put_(index: Tensor, source: Tensor, options?: { accumulate?: boolean }): Tensor;
+  put_(index: Tensor, source: Tensor, accumulate: boolean): Tensor;
+  /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html */
+  masked_fill(mask: Tensor, value: Scalar | SymScalar): Tensor;
+  masked_fill(mask: Tensor, value: Tensor): Tensor;
+  masked_fill_(mask: Tensor, value: Scalar | SymScalar): Tensor;
+  masked_fill_(mask: Tensor, value: Tensor): Tensor;
+  /** The elements of `source`, one after another, where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_scatter.html */
+  masked_scatter(mask: Tensor, source: Tensor): Tensor;
+  masked_scatter_(mask: Tensor, source: Tensor): Tensor;
   /** The product of two matrices. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.mm.html */
   mm(mat2: Tensor): Tensor;
   /** Products of two batches of matrices. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bmm.html */
@@ -687,6 +854,9 @@ export interface TensorMethods {
   /** At most `chunks` views of equal size, the last one smaller. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.chunk.html */
   chunk(chunks: number, options?: { dim?: number }): Tensor[];
   chunk(chunks: number, dim: number): Tensor[];
+  /** Scales down the slices along a dimension whose norm exceeds `maxnorm`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.renorm.html */
+  renorm(p: Scalar | SymScalar, dim: number, maxnorm: Scalar | SymScalar): Tensor;
+  renorm_(p: Scalar | SymScalar, dim: number, maxnorm: Scalar | SymScalar): Tensor;
   /** Writes normal random numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.normal_.html */
   normal_(options?: { mean?: number; std?: number; generator?: Generator | null }): Tensor;
   normal_(mean: number, options?: { std?: number; generator?: Generator | null }): Tensor;
@@ -723,6 +893,49 @@ export interface TensorMethods {
   /** Indices drawn with the probabilities, up to a factor, that each row says; -1 for rows with NaN, infinite or negative numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.multinomial.html */
   multinomial(num_samples: number, options?: { replacement?: boolean; generator?: Generator | null }): Tensor;
   multinomial(num_samples: number, replacement: boolean, options?: { generator?: Generator | null }): Tensor;
+  /** Reduces elements of `src` (sum, prod, mean, amax, amin) into the places that an index gives. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce.html */
+  scatter_reduce(dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
+  scatter_reduce_(dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
+  /** Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_reduce.html */
+  index_reduce(dim: number, index: Tensor, source: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
+  index_reduce_(dim: number, index: Tensor, source: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
+  /** The elements in order along a dimension, and where they were. Equal elements keep their order. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sort.html */
+  sort(options?: { stable?: boolean | null; dim?: number; descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(options?: { dim?: number; descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(dim: number, options?: { descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(dim: number, descending: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Where the elements in order along a dimension are. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.argsort.html */
+  argsort(options?: { dim?: number; descending?: boolean }): Tensor;
+  argsort(dim: number, options?: { descending?: boolean }): Tensor;
+  argsort(dim: number, descending: boolean): Tensor;
+  argsort(options: { stable: boolean; dim?: number; descending?: boolean }): Tensor;
+  /** The elements in order along the first dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.msort.html */
+  msort(): Tensor;
+  /** The `k` largest (or smallest) elements along a dimension, in order, and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.topk.html */
+  topk(k: number, options?: { dim?: number; largest?: boolean; sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(k: number, dim: number, options?: { largest?: boolean; sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(k: number, dim: number, largest: boolean, options?: { sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(k: number, dim: number, largest: boolean, sorted: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The variance, of all elements or along dimensions; the sum of squares is divided by their number less `correction`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.var.html */
+  var(options?: { unbiased?: boolean }): Tensor;
+  var(unbiased: boolean): Tensor;
+  var(options?: { dim?: number | readonly number[] | null; correction?: Scalar | SymScalar | null; keepdim?: boolean }): Tensor;
+  var(dim: number | readonly number[] | null, options?: { correction?: Scalar | SymScalar | null; keepdim?: boolean }): Tensor;
+  var(dim: number | readonly number[] | null, options?: { unbiased?: boolean; keepdim?: boolean }): Tensor;
+  var(dim: number | readonly number[] | null, unbiased: boolean, options?: { keepdim?: boolean }): Tensor;
+  var(dim: number | readonly number[] | null, unbiased: boolean, keepdim: boolean): Tensor;
+  /** The standard deviation, of all elements or along dimensions; the sum of squares is divided by their number less `correction`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.std.html */
+  std(options?: { unbiased?: boolean }): Tensor;
+  std(unbiased: boolean): Tensor;
+  std(options?: { dim?: number | readonly number[] | null; correction?: Scalar | SymScalar | null; keepdim?: boolean }): Tensor;
+  std(dim: number | readonly number[] | null, options?: { correction?: Scalar | SymScalar | null; keepdim?: boolean }): Tensor;
+  std(dim: number | readonly number[] | null, options?: { unbiased?: boolean; keepdim?: boolean }): Tensor;
+  std(dim: number | readonly number[] | null, unbiased: boolean, options?: { keepdim?: boolean }): Tensor;
+  std(dim: number | readonly number[] | null, unbiased: boolean, keepdim: boolean): Tensor;
+  /** The covariance of variables (rows) over observations (columns), which may have frequencies and weights. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cov.html */
+  cov(options?: { correction?: number; fweights?: Tensor | null; aweights?: Tensor | null }): Tensor;
+  /** The correlation of variables (rows) over observations (columns). @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.corrcoef.html */
+  corrcoef(): Tensor;
   /** A copy. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clone.html */
   clone(): Tensor;
   /** Writes `src` over this tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.copy_.html */
