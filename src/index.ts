@@ -45,4 +45,4 @@ export {
   set_default_device,
   Tensor,
 } from "./tensor/index.js";
-export { functional as ops_aten } from "./api/functional.js";
+export { ops } from "./api/aten_namespace.js";

@@ -15,6 +15,9 @@ import { Device, device, Generator, Tensor } from "../tensor/index.js";
 
 export type Keywords = Record<string, unknown>;
 
+/** Keywords that change nothing here. */
+const ignored: ReadonlySet<string> = new Set(["pin_memory", "layout", "memory_format"]);
+
 /** Names that PyTorch accepts for others. */
 const aliases: Record<string, string> = {
   input: "self",
@@ -237,10 +240,26 @@ function splitKeywords(
     } else if (name === "requires_grad") {
       requires_grad = value === true;
       continue;
-    } else if (name === "pin_memory" || name === "layout" || name === "memory_format") {
+    } else if (ignored.has(name)) {
       continue;
     } else keywords[aliases[name] ?? name] = value;
     any = true;
   }
   return { keywords: any ? keywords : null, out, requires_grad };
+}
+
+/** The arguments for one overload. Throws TorchTypeError when they do not fit it. */
+export function bindOverload(overload: Overload, args: readonly unknown[]): unknown[] {
+  let count = args.length;
+  let keywords: Keywords | null = null;
+  const last = args[count - 1];
+  if (isPlainObject(last)) {
+    count--;
+    keywords = Object.fromEntries(
+      Object.entries(last).filter(([k, v]) => v !== undefined && (overload.index.has(k) || !ignored.has(k))),
+    );
+  }
+  const bound = bindOne(overload, args, count, keywords);
+  if (!Array.isArray(bound)) throw new TorchTypeError(bound());
+  return bound;
 }

@@ -1248,6 +1248,36 @@ export interface Functional {
   _fused_adamw_(input: readonly Tensor[], grads: readonly Tensor[], exp_avgs: readonly Tensor[], exp_avg_sqs: readonly Tensor[], max_exp_avg_sqs: readonly Tensor[], state_steps: readonly Tensor[], options: { lr: Scalar | SymScalar; beta1: Scalar | SymScalar; beta2: Scalar | SymScalar; weight_decay: Scalar | SymScalar; eps: Scalar | SymScalar; amsgrad: boolean; maximize: boolean }): void;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch._fused_sgd_.html */
   _fused_sgd_(input: readonly Tensor[], grads: readonly Tensor[], momentum_buffer_list: readonly Tensor[], options: { weight_decay: Scalar | SymScalar; momentum: Scalar | SymScalar; lr: Scalar | SymScalar; dampening: Scalar | SymScalar; nesterov: boolean; maximize: boolean; is_first_step: boolean }): void;
+  /** Adds elements of one value around; negative sizes cut. @see https://docs.pytorch.org/docs/stable/generated/torch.constant_pad_nd.html */
+  constant_pad_nd(input: Tensor, pad: readonly number[], options?: { value?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  constant_pad_nd(input: Tensor, pad: readonly number[], value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** Pads with the mirror image of what lies inside. */
+  reflection_pad1d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  reflection_pad1d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Pads with the mirror image of what lies inside. */
+  reflection_pad2d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  reflection_pad2d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Pads with the mirror image of what lies inside. */
+  reflection_pad3d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  reflection_pad3d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Pads with copies of the outermost elements. */
+  replication_pad1d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  replication_pad1d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Pads with copies of the outermost elements. */
+  replication_pad2d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  replication_pad2d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Pads with copies of the outermost elements. */
+  replication_pad3d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  replication_pad3d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Pads as if the tensor were repeated. */
+  _pad_circular(input: Tensor, pad: readonly number[], options?: { out?: Tensor }): Tensor;
+  _pad_circular(input: Tensor, ...pad: number[]): Tensor;
+  /** The gradient of padding with copies of elements. */
+  _pad_backward(grad_output: Tensor, input_size: readonly number[], pad: readonly number[], mode: string, options?: { out?: Tensor }): Tensor;
+  /** Pads the last dimensions: constant, reflect, replicate or circular. */
+  pad(input: Tensor, pad: readonly number[], options?: { mode?: string; value?: number | null; out?: Tensor }): Tensor;
+  pad(input: Tensor, pad: readonly number[], mode: string, options?: { value?: number | null; out?: Tensor }): Tensor;
+  pad(input: Tensor, pad: readonly number[], mode: string, value: number | null, options?: { out?: Tensor }): Tensor;
   /** Hermite polynomial (physicists'). */
   special_hermite_polynomial_h(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
   special_hermite_polynomial_h(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
@@ -1453,7 +1483,11 @@ export interface Functional {
   bernoulli_(input: Tensor, p: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
   bernoulli_(input: Tensor, options?: { p?: number; generator?: Generator | null; out?: Tensor }): Tensor;
   bernoulli_(input: Tensor, p: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
-  /** Indices drawn with the probabilities, up to a factor, that each row says; -1 for rows with NaN, infinite or negative numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html */
+  /** multinomial without a look at the values: rows that are no distribution give -1. */
+  _multinomial(input: Tensor, num_samples: number, replacement: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Why rows are no distributions: 1 NaN, infinite or negative numbers, 2 a sum of zero; 0 when all are. */
+  _multinomial_fault(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Indices drawn with the probabilities, up to a factor, that each row says. @see https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html */
   multinomial(input: Tensor, num_samples: number, options?: { replacement?: boolean; generator?: Generator | null; out?: Tensor }): Tensor;
   multinomial(input: Tensor, num_samples: number, replacement: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
   /** Poisson counts with the means that the elements say. @see https://docs.pytorch.org/docs/stable/generated/torch.poisson.html */
@@ -1462,6 +1496,67 @@ export interface Functional {
   /** How many of `count` trials succeed with probability `prob`. @see https://docs.pytorch.org/docs/stable/generated/torch.binomial.html */
   binomial(count: Tensor, prob: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
   binomial(count: Tensor, prob: Tensor, generator: Generator | null, options?: { out?: Tensor }): Tensor;
+  /** The elements in reverse order along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.flip.html */
+  flip(input: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
+  flip(input: Tensor, ...dims: number[]): Tensor;
+  /** The columns in reverse order. @see https://docs.pytorch.org/docs/stable/generated/torch.fliplr.html */
+  fliplr(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The rows in reverse order. @see https://docs.pytorch.org/docs/stable/generated/torch.flipud.html */
+  flipud(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The elements moved along dimensions; what leaves at one end enters at the other. @see https://docs.pytorch.org/docs/stable/generated/torch.roll.html */
+  roll(input: Tensor, shifts: number | readonly number[], options?: { dims?: number | readonly number[]; out?: Tensor }): Tensor;
+  roll(input: Tensor, shifts: number | readonly number[], dims: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The tensor turned by `k` right angles in the plane of two dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.rot90.html */
+  rot90(input: Tensor, options?: { k?: number; dims?: readonly number[]; out?: Tensor }): Tensor;
+  rot90(input: Tensor, k: number, options?: { dims?: readonly number[]; out?: Tensor }): Tensor;
+  rot90(input: Tensor, k: number, dims: readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Copies of the tensor side by side. */
+  repeat(input: Tensor, repeats: readonly number[], options?: { out?: Tensor }): Tensor;
+  repeat(input: Tensor, ...repeats: number[]): Tensor;
+  /** Copies of the tensor side by side; missing counts are ones. @see https://docs.pytorch.org/docs/stable/generated/torch.tile.html */
+  tile(input: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
+  tile(input: Tensor, ...dims: number[]): Tensor;
+  /** Each position as often as `repeats` says, `output_size` in all. */
+  _repeat_positions(repeats: Tensor, output_size: number, options?: { out?: Tensor }): Tensor;
+  /** Each element repeated, its copies next to it. @see https://docs.pytorch.org/docs/stable/generated/torch.repeat_interleave.html */
+  repeat_interleave(repeats: Tensor, options?: { output_size?: number | null; out?: Tensor }): Tensor;
+  repeat_interleave(input: Tensor, repeats: number, options?: { dim?: number | null; output_size?: number | null; out?: Tensor }): Tensor;
+  repeat_interleave(input: Tensor, repeats: number, dim: number | null, options?: { output_size?: number | null; out?: Tensor }): Tensor;
+  repeat_interleave(input: Tensor, repeats: Tensor, options?: { dim?: number | null; output_size?: number | null; out?: Tensor }): Tensor;
+  repeat_interleave(input: Tensor, repeats: Tensor, dim: number | null, options?: { output_size?: number | null; out?: Tensor }): Tensor;
+  /** The last dimension as the diagonal of two new ones. @see https://docs.pytorch.org/docs/stable/generated/torch.diag_embed.html */
+  diag_embed(input: Tensor, options?: { offset?: number; dim1?: number; dim2?: number; out?: Tensor }): Tensor;
+  diag_embed(input: Tensor, offset: number, options?: { dim1?: number; dim2?: number; out?: Tensor }): Tensor;
+  diag_embed(input: Tensor, offset: number, dim1: number, options?: { dim2?: number; out?: Tensor }): Tensor;
+  diag_embed(input: Tensor, offset: number, dim1: number, dim2: number, options?: { out?: Tensor }): Tensor;
+  /** A vector as a matrix with that diagonal; or a matrix's diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.diag.html */
+  diag(input: Tensor, options?: { diagonal?: number; out?: Tensor }): Tensor;
+  diag(input: Tensor, diagonal: number, options?: { out?: Tensor }): Tensor;
+  /** The flattened tensor as a matrix with that diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.diagflat.html */
+  diagflat(input: Tensor, options?: { offset?: number; out?: Tensor }): Tensor;
+  diagflat(input: Tensor, offset: number, options?: { out?: Tensor }): Tensor;
+  /** The tensor with a diagonal replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.diagonal_scatter.html */
+  diagonal_scatter(input: Tensor, src: Tensor, options?: { offset?: number; dim1?: number; dim2?: number; out?: Tensor }): Tensor;
+  diagonal_scatter(input: Tensor, src: Tensor, offset: number, options?: { dim1?: number; dim2?: number; out?: Tensor }): Tensor;
+  diagonal_scatter(input: Tensor, src: Tensor, offset: number, dim1: number, options?: { dim2?: number; out?: Tensor }): Tensor;
+  diagonal_scatter(input: Tensor, src: Tensor, offset: number, dim1: number, dim2: number, options?: { out?: Tensor }): Tensor;
+  /** The tensor with one index of a dimension replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.select_scatter.html */
+  select_scatter(input: Tensor, src: Tensor, dim: number, index: number, options?: { out?: Tensor }): Tensor;
+  /** The tensor with a range of a dimension replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.slice_scatter.html */
+  slice_scatter(input: Tensor, src: Tensor, options?: { dim?: number; start?: number | null; end?: number | null; step?: number; out?: Tensor }): Tensor;
+  slice_scatter(input: Tensor, src: Tensor, dim: number, options?: { start?: number | null; end?: number | null; step?: number; out?: Tensor }): Tensor;
+  slice_scatter(input: Tensor, src: Tensor, dim: number, start: number | null, options?: { end?: number | null; step?: number; out?: Tensor }): Tensor;
+  slice_scatter(input: Tensor, src: Tensor, dim: number, start: number | null, end: number | null, options?: { step?: number; out?: Tensor }): Tensor;
+  slice_scatter(input: Tensor, src: Tensor, dim: number, start: number | null, end: number | null, step: number, options?: { out?: Tensor }): Tensor;
+  /** The tensor with what given sizes and strides show replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.as_strided_scatter.html */
+  as_strided_scatter(input: Tensor, src: Tensor, size: readonly number[], stride: readonly number[], options?: { storage_offset?: number | null; out?: Tensor }): Tensor;
+  as_strided_scatter(input: Tensor, src: Tensor, size: readonly number[], stride: readonly number[], storage_offset: number | null, options?: { out?: Tensor }): Tensor;
+  /** The coordinates of a matrix's lower triangle. @see https://docs.pytorch.org/docs/stable/generated/torch.tril_indices.html */
+  tril_indices(row: number, col: number, options?: { offset?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  tril_indices(row: number, col: number, offset: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** The coordinates of a matrix's upper triangle. @see https://docs.pytorch.org/docs/stable/generated/torch.triu_indices.html */
+  triu_indices(row: number, col: number, options?: { offset?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  triu_indices(row: number, col: number, offset: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   /** Reduces elements of `src` (sum, prod, mean, amax, amin) into the places that an index gives. @see https://docs.pytorch.org/docs/stable/generated/torch.scatter_reduce.html */
   scatter_reduce(input: Tensor, dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean; out?: Tensor }): Tensor;
   /** Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_reduce.html */

@@ -890,9 +890,62 @@ export interface TensorMethods {
   bernoulli_(p: Tensor, options?: { generator?: Generator | null }): Tensor;
   bernoulli_(options?: { p?: number; generator?: Generator | null }): Tensor;
   bernoulli_(p: number, options?: { generator?: Generator | null }): Tensor;
-  /** Indices drawn with the probabilities, up to a factor, that each row says; -1 for rows with NaN, infinite or negative numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.multinomial.html */
+  /** Indices drawn with the probabilities, up to a factor, that each row says. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.multinomial.html */
   multinomial(num_samples: number, options?: { replacement?: boolean; generator?: Generator | null }): Tensor;
   multinomial(num_samples: number, replacement: boolean, options?: { generator?: Generator | null }): Tensor;
+  /** The elements in reverse order along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.flip.html */
+  flip(dims: readonly number[]): Tensor;
+  flip(...dims: number[]): Tensor;
+  /** The columns in reverse order. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fliplr.html */
+  fliplr(): Tensor;
+  /** The rows in reverse order. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.flipud.html */
+  flipud(): Tensor;
+  /** The elements moved along dimensions; what leaves at one end enters at the other. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.roll.html */
+  roll(shifts: number | readonly number[], options?: { dims?: number | readonly number[] }): Tensor;
+  roll(shifts: number | readonly number[], dims: number | readonly number[]): Tensor;
+  /** The tensor turned by `k` right angles in the plane of two dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.rot90.html */
+  rot90(options?: { k?: number; dims?: readonly number[] }): Tensor;
+  rot90(k: number, options?: { dims?: readonly number[] }): Tensor;
+  rot90(k: number, dims: readonly number[]): Tensor;
+  /** Copies of the tensor side by side. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.repeat.html */
+  repeat(repeats: readonly number[]): Tensor;
+  repeat(...repeats: number[]): Tensor;
+  /** Copies of the tensor side by side; missing counts are ones. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tile.html */
+  tile(dims: readonly number[]): Tensor;
+  tile(...dims: number[]): Tensor;
+  /** Each element repeated, its copies next to it. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.repeat_interleave.html */
+  repeat_interleave(options?: { output_size?: number | null }): Tensor;
+  repeat_interleave(repeats: number, options?: { dim?: number | null; output_size?: number | null }): Tensor;
+  repeat_interleave(repeats: number, dim: number | null, options?: { output_size?: number | null }): Tensor;
+  repeat_interleave(repeats: Tensor, options?: { dim?: number | null; output_size?: number | null }): Tensor;
+  repeat_interleave(repeats: Tensor, dim: number | null, options?: { output_size?: number | null }): Tensor;
+  /** The last dimension as the diagonal of two new ones. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.diag_embed.html */
+  diag_embed(options?: { offset?: number; dim1?: number; dim2?: number }): Tensor;
+  diag_embed(offset: number, options?: { dim1?: number; dim2?: number }): Tensor;
+  diag_embed(offset: number, dim1: number, options?: { dim2?: number }): Tensor;
+  diag_embed(offset: number, dim1: number, dim2: number): Tensor;
+  /** A vector as a matrix with that diagonal; or a matrix's diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.diag.html */
+  diag(options?: { diagonal?: number }): Tensor;
+  diag(diagonal: number): Tensor;
+  /** The flattened tensor as a matrix with that diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.diagflat.html */
+  diagflat(options?: { offset?: number }): Tensor;
+  diagflat(offset: number): Tensor;
+  /** The tensor with a diagonal replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.diagonal_scatter.html */
+  diagonal_scatter(src: Tensor, options?: { offset?: number; dim1?: number; dim2?: number }): Tensor;
+  diagonal_scatter(src: Tensor, offset: number, options?: { dim1?: number; dim2?: number }): Tensor;
+  diagonal_scatter(src: Tensor, offset: number, dim1: number, options?: { dim2?: number }): Tensor;
+  diagonal_scatter(src: Tensor, offset: number, dim1: number, dim2: number): Tensor;
+  /** The tensor with one index of a dimension replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.select_scatter.html */
+  select_scatter(src: Tensor, dim: number, index: number): Tensor;
+  /** The tensor with a range of a dimension replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.slice_scatter.html */
+  slice_scatter(src: Tensor, options?: { dim?: number; start?: number | null; end?: number | null; step?: number }): Tensor;
+  slice_scatter(src: Tensor, dim: number, options?: { start?: number | null; end?: number | null; step?: number }): Tensor;
+  slice_scatter(src: Tensor, dim: number, start: number | null, options?: { end?: number | null; step?: number }): Tensor;
+  slice_scatter(src: Tensor, dim: number, start: number | null, end: number | null, options?: { step?: number }): Tensor;
+  slice_scatter(src: Tensor, dim: number, start: number | null, end: number | null, step: number): Tensor;
+  /** The tensor with what given sizes and strides show replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.as_strided_scatter.html */
+  as_strided_scatter(src: Tensor, size: readonly number[], stride: readonly number[], options?: { storage_offset?: number | null }): Tensor;
+  as_strided_scatter(src: Tensor, size: readonly number[], stride: readonly number[], storage_offset: number | null): Tensor;
   /** Reduces elements of `src` (sum, prod, mean, amax, amin) into the places that an index gives. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce.html */
   scatter_reduce(dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
   scatter_reduce_(dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;

@@ -1,0 +1,48 @@
+/** @file From the name of a recorded operator to the function, method and in-place method of this library. */
+import * as torch from "torch-tpu";
+import * as F from "torch-tpu/nn/functional";
+import { operators } from "../../src/ops/registry.js";
+import { functional } from "../../src/api/functional.js";
+import type { Tensor } from "torch-tpu";
+
+export type Call = (...args: unknown[]) => unknown;
+
+const callable = (x: unknown): Call | undefined => (typeof x === "function" ? (x as Call) : undefined);
+
+/** Calls that PyTorch's operator database wraps in a lambda of its own. */
+const wrapped: Record<string, Call> = {
+  where: (self, condition, ...rest) => (torch as unknown as Record<string, Call>).where(condition, self, ...rest),
+  __getitem__: (self, index) => (self as Tensor).at(...(Array.isArray(index) ? (index as never[]) : [index as never])),
+};
+const inplaceOnly = ["exponential", "geometric", "cauchy", "log_normal", "uniform"];
+for (const name of inplaceOnly) wrapped[name] = (self, ...rest) => (self as unknown as Record<string, Call>)[`${name}_`](...rest);
+wrapped["normal.in_place"] = (self, ...rest) => (self as unknown as Record<string, Call>).normal_(...rest);
+
+/** The function behind a public name such as `nn.functional.relu` or `linalg.qr`; undefined when there is none. */
+export function resolveFunction(op: string, file: string): Call | undefined {
+  const special = wrapped[file] ?? wrapped[op];
+  if (special) return special;
+  const [space, ...rest] = op.split(".");
+  if (op.startsWith("nn.functional.")) return callable((F as unknown as Record<string, unknown>)[op.slice("nn.functional.".length)]);
+  if (op.startsWith("torch.ops.aten.") || op.startsWith("ops.aten.")) {
+    const [name, overload] = op.replace(/^(torch\.)?ops\.aten\./, "").split(".");
+    return operators.has(name) ? torch.ops.aten[name][overload ?? "default"] : undefined;
+  }
+  if (rest.length > 0) {
+    let at: unknown = (torch as unknown as Record<string, unknown>)[space];
+    for (const part of rest) at = (at as Record<string, unknown> | undefined)?.[part];
+    return callable(at);
+  }
+  const direct = callable((torch as unknown as Record<string, unknown>)[op]) ?? callable((functional as unknown as Record<string, unknown>)[op]);
+  return direct ?? resolveMethod(op);
+}
+
+/** The method or attribute of a tensor, as a function of it. */
+export function resolveMethod(op: string): Call | undefined {
+  const name = op.split(".").pop()!;
+  if (!(name in torch.Tensor.prototype)) return undefined;
+  return (self, ...args) => {
+    const member = (self as unknown as Record<string, unknown>)[name];
+    return typeof member === "function" ? (member as Call).apply(self, args) : member;
+  };
+}
