@@ -157,7 +157,10 @@ class ModuleBoundary extends Node {
 }
 
 /** Puts a boundary behind the tensors of `values`; null where no gradient will pass. */
-function addBoundary(values: readonly unknown[], pass: (grads: Grad[]) => Grad[]): { values: unknown[]; at: number[] } | null {
+function addBoundary(
+  values: readonly unknown[],
+  pass: (grads: Grad[]) => Grad[],
+): { values: unknown[]; at: number[] } | null {
   const at = values.flatMap((v, i) => (v instanceof Tensor ? [i] : []));
   const tensors = at.map((i) => values[i] as Tensor);
   if (!is_grad_enabled() || !tensors.some((t) => t.requires_grad)) return null;

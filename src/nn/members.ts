@@ -84,7 +84,10 @@ export const valueOf = (module: Module, name: string): unknown => (module as unk
 export function setValue(module: Module, name: string, value: unknown): void {
   const { numeric } = module[moduleState];
   if (/^\d+$/.test(name) && !numeric.has(name) && !Object.hasOwn(module, name))
-    numeric.set(name, Object.keys(module).findLast((k) => !/^\d+$/.test(k)));
+    numeric.set(
+      name,
+      Object.keys(module).findLast((k) => !/^\d+$/.test(k)),
+    );
   (module as unknown as Record<string, unknown>)[name] = value;
 }
 

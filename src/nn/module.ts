@@ -17,7 +17,17 @@ import {
   type StateDictHook,
   type StateDictPreHook,
 } from "./hooks.js";
-import { checkName, isModule, membersOf, moduleState, ModuleState, setValue, typeText, valueOf, type Members } from "./members.js";
+import {
+  checkName,
+  isModule,
+  membersOf,
+  moduleState,
+  ModuleState,
+  setValue,
+  typeText,
+  valueOf,
+  type Members,
+} from "./members.js";
 import { Parameter } from "./parameter.js";
 import { parseTo, type ToTarget } from "./placement.js";
 import { indent, printed } from "./printing.js";
@@ -384,7 +394,10 @@ export class Module {
   }
 
   /** Calls `hook(module, args)` before forward; what it returns replaces the arguments. */
-  register_forward_pre_hook(hook: ForwardPreHook<this>, { prepend = false }: { prepend?: boolean } = {}): RemovableHandle {
+  register_forward_pre_hook(
+    hook: ForwardPreHook<this>,
+    { prepend = false }: { prepend?: boolean } = {},
+  ): RemovableHandle {
     return hooksOf(this).forwardPre.add(hook as ForwardPreHook<Module>, prepend);
   }
   /** Calls `hook(module, args, output)` after forward; what it returns replaces the output. */
@@ -395,11 +408,17 @@ export class Module {
     return hooksOf(this).forward.add({ call: hook as ForwardHook<Module>, always: always_call }, prepend);
   }
   /** Calls `hook(module, grad_output)` when the gradients of the outputs are known; it may replace them. */
-  register_full_backward_pre_hook(hook: BackwardPreHook<this>, { prepend = false }: { prepend?: boolean } = {}): RemovableHandle {
+  register_full_backward_pre_hook(
+    hook: BackwardPreHook<this>,
+    { prepend = false }: { prepend?: boolean } = {},
+  ): RemovableHandle {
     return hooksOf(this).backwardPre.add(hook as BackwardPreHook<Module>, prepend);
   }
   /** Calls `hook(module, grad_input, grad_output)` when the gradients of the inputs are known; it may replace them. */
-  register_full_backward_hook(hook: BackwardHook<this>, { prepend = false }: { prepend?: boolean } = {}): RemovableHandle {
+  register_full_backward_hook(
+    hook: BackwardHook<this>,
+    { prepend = false }: { prepend?: boolean } = {},
+  ): RemovableHandle {
     return hooksOf(this).backward.add(hook as BackwardHook<Module>, prepend);
   }
   /** Calls `hook(module, prefix, keep_vars)` before state_dict. */
@@ -409,7 +428,8 @@ export class Module {
   /** Calls `hook(module, state_dict, prefix, local_metadata)` after state_dict; it may change it. */
   register_state_dict_post_hook(hook: (...args: Parameters<StateDictHook<this>>) => void): RemovableHandle {
     return hooksOf(this).stateDict.add((module, ...rest) => {
-      if ((hook(module as this, ...rest) as unknown) !== undefined) throw new TorchError("state_dict post-hook must return None");
+      if ((hook(module as this, ...rest) as unknown) !== undefined)
+        throw new TorchError("state_dict post-hook must return None");
     });
   }
   /** As register_state_dict_post_hook, and the hook may return another state_dict. */
@@ -437,7 +457,9 @@ export class Module {
   toString(): string {
     const extra = this.extra_repr();
     const extraLines = extra === "" ? [] : extra.split("\n");
-    const childLines = [...membersOf(this).modules].map(([name, m]) => `(${name}): ${indent(m === null ? "None" : m.toString())}`);
+    const childLines = [...membersOf(this).modules].map(
+      ([name, m]) => `(${name}): ${indent(m === null ? "None" : m.toString())}`,
+    );
     return printed(this._get_name(), extraLines, childLines);
   }
   [Symbol.for("nodejs.util.inspect.custom")](): string {

@@ -6,7 +6,8 @@
  */
 import type { DType, Scalar } from "../schema/index.js";
 import { TorchTypeError } from "../schema/index.js";
-import type { DeviceLike, Tensor } from "../tensor/index.js";
+import type { DeviceLike, Generator, Tensor } from "../tensor/index.js";
+import type { FanMode, Nonlinearity } from "./init.js";
 
 /** How a loss is reduced. */
 export type Reduction = "none" | "mean" | "sum";
@@ -23,12 +24,20 @@ interface TypeNames {
   bool: boolean;
   str: string;
   Scalar: Scalar;
+  /** A size for every dimension, or one for all; null: that of the input. */
+  sizes: number | readonly (number | null)[];
   /** One number for every dimension, or one each. */
   ints: number | readonly number[];
   floats: number | readonly number[];
   ScalarType: DType;
   Device: DeviceLike;
+  Generator: Generator;
+  FanMode: FanMode;
+  Nonlinearity: Nonlinearity;
   Reduction: Reduction;
+  BatchReduction: Reduction | "batchmean";
+  TensorOrNumber: Tensor | number;
+  TensorOrInts: Tensor | readonly number[];
   PaddingMode: PaddingMode;
   /** Amounts, or "valid" or "same". */
   Padding: number | readonly number[] | "valid" | "same";
@@ -170,7 +179,10 @@ export class Signature<S extends string> {
   private tooMany(count: number): TorchTypeError {
     const most = this.declared.length;
     const least = this.declared.filter((d) => d.required).length;
-    const takes = least === most ? `${most} positional argument${most === 1 ? "" : "s"}` : `from ${least} to ${most} positional arguments`;
+    const takes =
+      least === most
+        ? `${most} positional argument${most === 1 ? "" : "s"}`
+        : `from ${least} to ${most} positional arguments`;
     return new TorchTypeError(`${this.name}() takes ${takes} but ${count} ${count === 1 ? "was" : "were"} given`);
   }
 }

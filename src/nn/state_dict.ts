@@ -71,7 +71,15 @@ export interface LoadReport {
   readonly errors: string[];
 }
 
-function loadOne(module: Module, name: string, key: string, from: unknown, to: Tensor, assign: boolean, errors: string[]): void {
+function loadOne(
+  module: Module,
+  name: string,
+  key: string,
+  from: unknown,
+  to: Tensor,
+  assign: boolean,
+  errors: string[],
+): void {
   if (!(from instanceof Tensor)) {
     errors.push(
       `While copying the parameter named "${key}", expected torch.Tensor or Tensor-like object from checkpoint but received ${typeText(from)}`,
@@ -143,7 +151,10 @@ export function loadStateDict(root: Module, given: StateDict, strict: boolean, a
   const report: LoadReport = { missing: [], unexpected: [], errors: [] };
   const incompatible = new IncompatibleKeys(report.missing, report.unexpected);
   const load = (module: Module, state_dict: StateDict, prefix: string): void => {
-    const local: LocalMetadata = { ...metadata?.[prefix.slice(0, -1)], ...(assign ? { assign_to_params_buffers: true } : {}) };
+    const local: LocalMetadata = {
+      ...metadata?.[prefix.slice(0, -1)],
+      ...(assign ? { assign_to_params_buffers: true } : {}),
+    };
     module._load_from_state_dict(state_dict, prefix, local, true, report.missing, report.unexpected, report.errors);
     for (const [name, child] of module._modules) {
       if (child === null) continue;
