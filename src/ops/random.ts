@@ -3,7 +3,7 @@ import type { Builder, Value } from "../hlo/index.js";
 import * as dt from "../schema/dtype.js";
 import { broadcastShapes, get_default_dtype, TorchError, type DType } from "../schema/index.js";
 import { checkSize } from "./creation.js";
-import { binomialCounts, Draws, poissonCounts } from "./draws.js";
+import { Draws } from "./draws.js";
 import { cast, computeType, fullLike, requireDtype, scalarTypeName } from "./helpers.js";
 import { notDifferentiable, op, type LoweringContext } from "./registry.js";
 
@@ -410,87 +410,3 @@ for (const inplace of [true, false]) {
     },
   );
 }
-
-op("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor", {
-  lower: (h, { self, num_samples, replacement }, context) => {
-    if (self.rank < 1 || self.rank > 2) throw new TorchError("prob_dist must be 1 or 2 dim");
-    if (!self.dtype.is_floating_point)
-      throw new TorchError(
-        `multinomial only supports floating-point dtypes for input, got: ${scalarTypeName(self.dtype)}`,
-      );
-    if (num_samples <= 0) throw new TorchError("cannot sample n_sample <= 0 samples");
-    const classes = self.shape[self.rank - 1];
-    if (!replacement && num_samples > classes)
-      throw new TorchError("cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-    const p = cast(h, self, computeType(self.dtype));
-    const draws = new Draws(h, context);
-    const chosen =
-      replacement && num_samples > 1 ? byInversion(h, draws, p, num_samples) : byRace(h, draws, p, num_samples);
-    // A program cannot throw for a value: rows that are no distribution give -1.
-    const bad = h.or(h.not(h.is_finite(p)), h.compare(p, fullLike(h, p, 0), "LT"));
-    const last = p.rank - 1;
-    const badRow = h.reduceWith(bad, h.constant(false, dt.bool), [last], "or");
-    const mask = h.broadcast_in_dim(
-      badRow,
-      chosen.shape,
-      badRow.shape.map((_, i) => i),
-    );
-    return h.select(mask, fullLike(h, chosen, -1), chosen);
-  },
-  grad: notDifferentiable,
-  random: true,
-  exactOut: true,
-  doc: "Indices drawn with the probabilities, up to a factor, that each row says; -1 for rows with NaN, infinite or negative numbers.",
-});
-
-/** Each class finishes after an exponential time over its probability; the first ones are the sample. */
-function byRace(h: Builder, draws: Draws, p: Value, count: number): Value {
-  const speed = h.divide(p, draws.exponential(p.shape, p.dtype));
-  return h.convert(h.chlo_top_k(speed, count)[1], dt.int64);
-}
-
-/** Where uniform numbers fall in the distribution function of each row. */
-function byInversion(h: Builder, draws: Draws, p: Value, count: number): Value {
-  const last = p.rank - 1;
-  const classes = p.shape[last];
-  const window = p.shape.map((_, i) => (i === last ? classes : 1));
-  const padding = p.shape.map((_, i): [number, number] => (i === last ? [classes - 1, 0] : [0, 0]));
-  const zero = h.constant(0, p.dtype);
-  const [sums] = h.reduce_window([p], [zero], { windowDimensions: window, padding }, ([a], [b]) => [h.add(a, b)]);
-  const rows = p.shape.slice(0, last);
-  const shape = [...rows, count, classes];
-  const rowDims = rows.map((_, i) => i);
-  const total = h.reduceWith(p, zero, [last], "add");
-  const u = h.multiply(draws.uniform([...rows, count], p.dtype), h.broadcast_in_dim(total, [...rows, count], rowDims));
-  const passed = h.compare(
-    h.broadcast_in_dim(sums, shape, [...rowDims, last + 1]),
-    h.broadcast_in_dim(u, shape, [...rowDims, last]),
-    "LE",
-  );
-  const index = h.reduceWith(h.convert(passed, dt.int64), h.constant(0, dt.int64), [last + 1], "add");
-  return h.minimum(index, fullLike(h, index, classes - 1));
-}
-
-op("poisson(Tensor self, Generator? generator=None) -> Tensor", {
-  lower: (h, { self }, context) => {
-    requireDtype(self, self.dtype.is_floating_point, "poisson_cpu");
-    const counts = poissonCounts(h, new Draws(h, context), cast(h, self, dt.float64));
-    return cast(h, counts, self.dtype);
-  },
-  grad: (t, { self }) => ({ self: t.zeros_like(self) }),
-  random: true,
-  doc: "Poisson counts with the means that the elements say.",
-});
-op("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", {
-  lower: (h, { count, prob }, context) => {
-    if (count.dtype !== prob.dtype)
-      throw new TorchError(`Found dtype ${scalarTypeName(prob.dtype)} but expected ${scalarTypeName(count.dtype)}`);
-    requireDtype(count, count.dtype.is_floating_point, "binomial_cpu");
-    const shape = broadcastShapes(count.shape, prob.shape);
-    const [n, p] = [count, prob].map((x) => h.broadcastTo(cast(h, x, dt.float64), shape));
-    return cast(h, binomialCounts(h, new Draws(h, context), n, p), count.dtype);
-  },
-  grad: (t, { count, prob }) => ({ count: t.zeros_like(count), prob: t.zeros_like(prob) }),
-  random: true,
-  doc: "How many of `count` trials succeed with probability `prob`.",
-});

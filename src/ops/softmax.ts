@@ -92,5 +92,6 @@ op("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", {
     const y = t._softmax(x, dim, false);
     return t.where(empty, t.zeros_like(y), y);
   },
+  grad: (t, { self, dim }, dy, y) => ({ self: t._softmax_backward_data(dy, y, dim, self.dtype) }),
   doc: "Softmax that is zero where every element along the dimension is -∞.",
 });

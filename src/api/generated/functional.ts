@@ -1483,19 +1483,6 @@ export interface Functional {
   bernoulli_(input: Tensor, p: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
   bernoulli_(input: Tensor, options?: { p?: number; generator?: Generator | null; out?: Tensor }): Tensor;
   bernoulli_(input: Tensor, p: number, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
-  /** multinomial without a look at the values: rows that are no distribution give -1. */
-  _multinomial(input: Tensor, num_samples: number, replacement: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
-  /** Why rows are no distributions: 1 NaN, infinite or negative numbers, 2 a sum of zero; 0 when all are. */
-  _multinomial_fault(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Indices drawn with the probabilities, up to a factor, that each row says. @see https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html */
-  multinomial(input: Tensor, num_samples: number, options?: { replacement?: boolean; generator?: Generator | null; out?: Tensor }): Tensor;
-  multinomial(input: Tensor, num_samples: number, replacement: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
-  /** Poisson counts with the means that the elements say. @see https://docs.pytorch.org/docs/stable/generated/torch.poisson.html */
-  poisson(input: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
-  poisson(input: Tensor, generator: Generator | null, options?: { out?: Tensor }): Tensor;
-  /** How many of `count` trials succeed with probability `prob`. @see https://docs.pytorch.org/docs/stable/generated/torch.binomial.html */
-  binomial(count: Tensor, prob: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
-  binomial(count: Tensor, prob: Tensor, generator: Generator | null, options?: { out?: Tensor }): Tensor;
   /** The elements in reverse order along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.flip.html */
   flip(input: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
   flip(input: Tensor, ...dims: number[]): Tensor;
@@ -1557,6 +1544,19 @@ export interface Functional {
   /** The coordinates of a matrix's upper triangle. @see https://docs.pytorch.org/docs/stable/generated/torch.triu_indices.html */
   triu_indices(row: number, col: number, options?: { offset?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   triu_indices(row: number, col: number, offset: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** multinomial without a look at the values: rows that are no distribution give -1. */
+  _multinomial(input: Tensor, num_samples: number, replacement: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Why rows are no distributions: 1 NaN, infinite or negative numbers, 2 a sum of zero; 0 when all are. */
+  _multinomial_fault(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Indices drawn with the probabilities, up to a factor, that each row says. @see https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html */
+  multinomial(input: Tensor, num_samples: number, options?: { replacement?: boolean; generator?: Generator | null; out?: Tensor }): Tensor;
+  multinomial(input: Tensor, num_samples: number, replacement: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  /** Poisson counts with the means that the elements say. @see https://docs.pytorch.org/docs/stable/generated/torch.poisson.html */
+  poisson(input: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  poisson(input: Tensor, generator: Generator | null, options?: { out?: Tensor }): Tensor;
+  /** How many of `count` trials succeed with probability `prob`. @see https://docs.pytorch.org/docs/stable/generated/torch.binomial.html */
+  binomial(count: Tensor, prob: Tensor, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
+  binomial(count: Tensor, prob: Tensor, generator: Generator | null, options?: { out?: Tensor }): Tensor;
   /** Reduces elements of `src` (sum, prod, mean, amax, amin) into the places that an index gives. @see https://docs.pytorch.org/docs/stable/generated/torch.scatter_reduce.html */
   scatter_reduce(input: Tensor, dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean; out?: Tensor }): Tensor;
   /** Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_reduce.html */

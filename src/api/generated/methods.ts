@@ -890,9 +890,6 @@ export interface TensorMethods {
   bernoulli_(p: Tensor, options?: { generator?: Generator | null }): Tensor;
   bernoulli_(options?: { p?: number; generator?: Generator | null }): Tensor;
   bernoulli_(p: number, options?: { generator?: Generator | null }): Tensor;
-  /** Indices drawn with the probabilities, up to a factor, that each row says. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.multinomial.html */
-  multinomial(num_samples: number, options?: { replacement?: boolean; generator?: Generator | null }): Tensor;
-  multinomial(num_samples: number, replacement: boolean, options?: { generator?: Generator | null }): Tensor;
   /** The elements in reverse order along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.flip.html */
   flip(dims: readonly number[]): Tensor;
   flip(...dims: number[]): Tensor;
@@ -946,6 +943,9 @@ export interface TensorMethods {
   /** The tensor with what given sizes and strides show replaced. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.as_strided_scatter.html */
   as_strided_scatter(src: Tensor, size: readonly number[], stride: readonly number[], options?: { storage_offset?: number | null }): Tensor;
   as_strided_scatter(src: Tensor, size: readonly number[], stride: readonly number[], storage_offset: number | null): Tensor;
+  /** Indices drawn with the probabilities, up to a factor, that each row says. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.multinomial.html */
+  multinomial(num_samples: number, options?: { replacement?: boolean; generator?: Generator | null }): Tensor;
+  multinomial(num_samples: number, replacement: boolean, options?: { generator?: Generator | null }): Tensor;
   /** Reduces elements of `src` (sum, prod, mean, amax, amin) into the places that an index gives. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce.html */
   scatter_reduce(dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
   scatter_reduce_(dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
