@@ -30,8 +30,8 @@ type Hook<O> = (optimizer: O) => void;
 export abstract class Optimizer {
   readonly param_groups: ParamGroup[] = [];
   readonly state = new Map<Tensor, ParamState>();
-  private readonly preHooks = new Set<Hook<this>>();
-  private readonly postHooks = new Set<Hook<this>>();
+  private readonly preHooks = new Set<Hook<Optimizer>>();
+  private readonly postHooks = new Set<Hook<Optimizer>>();
 
   constructor(
     params: Params,
@@ -87,13 +87,13 @@ export abstract class Optimizer {
   protected abstract update(group: ParamGroup, params: readonly Tensor[]): void;
 
   /** Calls `hook(optimizer)` before every step; returns what removes it. */
-  register_step_pre_hook(hook: Hook<this>): () => void {
+  register_step_pre_hook(hook: Hook<Optimizer>): () => void {
     this.preHooks.add(hook);
     return () => void this.preHooks.delete(hook);
   }
 
   /** Calls `hook(optimizer)` after every step; returns what removes it. */
-  register_step_post_hook(hook: Hook<this>): () => void {
+  register_step_post_hook(hook: Hook<Optimizer>): () => void {
     this.postHooks.add(hook);
     return () => void this.postHooks.delete(hook);
   }

@@ -92,9 +92,12 @@ function signatures(overload: Overload, method: boolean, returns: string): strin
   const first = overload.schema.args.findIndex((a) => a.type.base === "int" && a.type.list === 0);
   if (first >= 0 && first <= 1 && positional.length === first + (method ? 0 : 1)) {
     const head = positional.slice(0, -1).map((a) => `${nameOf(a)}: ${typeOf(overload, a)}`);
-    out.push(
-      `(${[...head, `...${identifier(positional[positional.length - 1].name)}: number[]`].join(", ")}): ${returns}`,
-    );
+    const name = identifier(positional[positional.length - 1].name);
+    out.push(`(${[...head, `...${name}: number[]`].join(", ")}): ${returns}`);
+    const rest = all.filter((a) => a.kwargOnly && isPlain(a));
+    const options = [...rest.map((a) => `${a.name}?: ${typeOf(overload, a)}`), ...extras];
+    const loose = `...args: [...${name}: number[], options: { ${options.join("; ")} }]`;
+    if (options.length > 0) out.push(`(${[...head, loose].join(", ")}): ${returns}`);
   }
   return out;
 }

@@ -576,6 +576,7 @@ export interface Functional {
   mean(input: Tensor, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
   sum_to_size(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   sum_to_size(input: Tensor, ...size: number[]): Tensor;
+  sum_to_size(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
   /** The product of all elements, or along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.prod.html */
   prod(input: Tensor, dim: number, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   prod(input: Tensor, dim: number, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
@@ -601,6 +602,7 @@ export interface Functional {
   /** How many elements are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.count_nonzero.html */
   count_nonzero(input: Tensor, dim: readonly number[], options?: { out?: Tensor }): Tensor;
   count_nonzero(input: Tensor, ...dim: number[]): Tensor;
+  count_nonzero(input: Tensor, ...args: [...dim: number[], options: { out?: Tensor }]): Tensor;
   count_nonzero(input: Tensor, options?: { dim?: number | null; out?: Tensor }): Tensor;
   count_nonzero(input: Tensor, dim: number | null, options?: { out?: Tensor }): Tensor;
   /** The sum with NaN counted as zero. @see https://docs.pytorch.org/docs/stable/generated/torch.nansum.html */
@@ -618,6 +620,7 @@ export interface Functional {
   trace(input: Tensor, options?: { out?: Tensor }): Tensor;
   trace_backward(grad: Tensor, sizes: readonly number[], options?: { out?: Tensor }): Tensor;
   trace_backward(grad: Tensor, ...sizes: number[]): Tensor;
+  trace_backward(grad: Tensor, ...args: [...sizes: number[], options: { out?: Tensor }]): Tensor;
   /** Squared difference. */
   mse_loss(input: Tensor, target: Tensor, options?: { reduction?: number; out?: Tensor }): Tensor;
   mse_loss(input: Tensor, target: Tensor, reduction: number, options?: { out?: Tensor }): Tensor;
@@ -806,24 +809,30 @@ export interface Functional {
   /** Zeros. @see https://docs.pytorch.org/docs/stable/generated/torch.zeros.html */
   zeros(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   zeros(...size: number[]): Tensor;
+  zeros(...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** Zeros, with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.zeros_like.html */
   zeros_like(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   new_zeros(input: Tensor, size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   new_zeros(input: Tensor, ...size: number[]): Tensor;
+  new_zeros(input: Tensor, ...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** Ones. @see https://docs.pytorch.org/docs/stable/generated/torch.ones.html */
   ones(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   ones(...size: number[]): Tensor;
+  ones(...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** Ones, with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.ones_like.html */
   ones_like(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   new_ones(input: Tensor, size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   new_ones(input: Tensor, ...size: number[]): Tensor;
+  new_ones(input: Tensor, ...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** A tensor whose values are not defined; here, zeros. @see https://docs.pytorch.org/docs/stable/generated/torch.empty.html */
   empty(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   empty(...size: number[]): Tensor;
+  empty(...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** A tensor whose values are not defined; here, zeros, with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.empty_like.html */
   empty_like(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   new_empty(input: Tensor, size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   new_empty(input: Tensor, ...size: number[]): Tensor;
+  new_empty(input: Tensor, ...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** One number in every element. @see https://docs.pytorch.org/docs/stable/generated/torch.full.html */
   full(size: readonly number[], fill_value: Scalar | SymScalar, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   /** One number in every element, with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.full_like.html */
@@ -924,6 +933,7 @@ export interface Functional {
   nonzero_static(input: Tensor, options: { size: number; fill_value?: number; out?: Tensor }): Tensor;
   /** The coordinates of the elements that are not zero. Reads their number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html */
   nonzero(input: Tensor, options?: { out?: Tensor }): Tensor;
+  nonzero(input: Tensor, options: { as_tuple: boolean; out?: Tensor }): Tensor;
   /** The coordinates of the elements that are not zero, one tensor for each dimension. */
   nonzero_numpy(input: Tensor, options?: { out?: Tensor }): Tensor[];
   /** The coordinates of the elements that are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.argwhere.html */
@@ -933,6 +943,7 @@ export interface Functional {
   /** A vector of integers that are part of the program. */
   _int_vector(values: readonly number[], options?: { device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   _int_vector(...values: number[]): Tensor;
+  _int_vector(...args: [...values: number[], options: { device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** `self` with `values` at index tensors, none of which is a mask. @see https://docs.pytorch.org/docs/stable/generated/torch._unsafe_index_put.html */
   _unsafe_index_put(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, options?: { accumulate?: boolean; out?: Tensor }): Tensor;
   _unsafe_index_put(input: Tensor, indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean, options?: { out?: Tensor }): Tensor;
@@ -1121,6 +1132,7 @@ export interface Functional {
   /** Reorders the dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.permute.html */
   permute(input: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
   permute(input: Tensor, ...dims: number[]): Tensor;
+  permute(input: Tensor, ...args: [...dims: number[], options: { out?: Tensor }]): Tensor;
   /** Swaps two dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.transpose.html */
   transpose(input: Tensor, dim0: number, dim1: number, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.swapaxes.html */
@@ -1144,13 +1156,16 @@ export interface Functional {
   /** The same elements under another shape. */
   view(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   view(input: Tensor, ...size: number[]): Tensor;
+  view(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
   view(input: Tensor, dtype: DType, options?: { out?: Tensor }): Tensor;
   _reshape_alias(input: Tensor, size: readonly number[], stride: readonly number[], options?: { out?: Tensor }): Tensor;
   _unsafe_view(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   _unsafe_view(input: Tensor, ...size: number[]): Tensor;
+  _unsafe_view(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
   /** The same elements under another shape; a copy where no view can show it. @see https://docs.pytorch.org/docs/stable/generated/torch.reshape.html */
   reshape(input: Tensor, shape: readonly number[], options?: { out?: Tensor }): Tensor;
   reshape(input: Tensor, ...shape: number[]): Tensor;
+  reshape(input: Tensor, ...args: [...shape: number[], options: { out?: Tensor }]): Tensor;
   reshape_as(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** Joins a range of dimensions into one. @see https://docs.pytorch.org/docs/stable/generated/torch.flatten.html */
   flatten(input: Tensor, options?: { start_dim?: number; end_dim?: number; out?: Tensor }): Tensor;
@@ -1167,13 +1182,16 @@ export interface Functional {
   squeeze(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor;
   squeeze(input: Tensor, dim: readonly number[], options?: { out?: Tensor }): Tensor;
   squeeze(input: Tensor, ...dim: number[]): Tensor;
+  squeeze(input: Tensor, ...args: [...dim: number[], options: { out?: Tensor }]): Tensor;
   /** Repeats dimensions of size one, without copying. */
   expand(input: Tensor, size: readonly number[], options?: { implicit?: boolean; out?: Tensor }): Tensor;
   expand(input: Tensor, ...size: number[]): Tensor;
+  expand(input: Tensor, ...args: [...size: number[], options: { implicit?: boolean; out?: Tensor }]): Tensor;
   expand_as(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.broadcast_to.html */
   broadcast_to(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   broadcast_to(input: Tensor, ...size: number[]): Tensor;
+  broadcast_to(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
   /** One index of a dimension, which disappears. @see https://docs.pytorch.org/docs/stable/generated/torch.select.html */
   select(input: Tensor, dim: number, index: number, options?: { out?: Tensor }): Tensor;
   /** A range of a dimension. */
@@ -1272,6 +1290,7 @@ export interface Functional {
   /** Pads as if the tensor were repeated. */
   _pad_circular(input: Tensor, pad: readonly number[], options?: { out?: Tensor }): Tensor;
   _pad_circular(input: Tensor, ...pad: number[]): Tensor;
+  _pad_circular(input: Tensor, ...args: [...pad: number[], options: { out?: Tensor }]): Tensor;
   /** The gradient of padding with copies of elements. */
   _pad_backward(grad_output: Tensor, input_size: readonly number[], pad: readonly number[], mode: string, options?: { out?: Tensor }): Tensor;
   /** Pads the last dimensions: constant, reflect, replicate or circular. */
@@ -1395,14 +1414,18 @@ export interface Functional {
   /** Uniform in [0, 1). @see https://docs.pytorch.org/docs/stable/generated/torch.rand.html */
   rand(size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   rand(...size: number[]): Tensor;
+  rand(...args: [...size: number[], options: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   rand(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  rand(...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** Uniform in [0, 1), with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.rand_like.html */
   rand_like(input: Tensor, options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   rand_like(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   /** Normal with mean 0 and deviation 1. @see https://docs.pytorch.org/docs/stable/generated/torch.randn.html */
   randn(size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   randn(...size: number[]): Tensor;
+  randn(...args: [...size: number[], options: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   randn(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randn(...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** Normal with mean 0 and deviation 1, with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.randn_like.html */
   randn_like(input: Tensor, options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   randn_like(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
@@ -1411,7 +1434,9 @@ export interface Functional {
   randint(low: number, high: number, size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   randint(high: number, size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   randint(high: number, ...size: number[]): Tensor;
+  randint(high: number, ...args: [...size: number[], options: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   randint(high: number, size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  randint(high: number, ...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   /** Integers from `low` up to, not including, `high`, with the shape and type of another tensor. @see https://docs.pytorch.org/docs/stable/generated/torch.randint_like.html */
   randint_like(input: Tensor, low: number, high: number, options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   randint_like(input: Tensor, low: number, high: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
@@ -1486,6 +1511,7 @@ export interface Functional {
   /** The elements in reverse order along dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.flip.html */
   flip(input: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
   flip(input: Tensor, ...dims: number[]): Tensor;
+  flip(input: Tensor, ...args: [...dims: number[], options: { out?: Tensor }]): Tensor;
   /** The columns in reverse order. @see https://docs.pytorch.org/docs/stable/generated/torch.fliplr.html */
   fliplr(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** The rows in reverse order. @see https://docs.pytorch.org/docs/stable/generated/torch.flipud.html */
@@ -1500,9 +1526,11 @@ export interface Functional {
   /** Copies of the tensor side by side. */
   repeat(input: Tensor, repeats: readonly number[], options?: { out?: Tensor }): Tensor;
   repeat(input: Tensor, ...repeats: number[]): Tensor;
+  repeat(input: Tensor, ...args: [...repeats: number[], options: { out?: Tensor }]): Tensor;
   /** Copies of the tensor side by side; missing counts are ones. @see https://docs.pytorch.org/docs/stable/generated/torch.tile.html */
   tile(input: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
   tile(input: Tensor, ...dims: number[]): Tensor;
+  tile(input: Tensor, ...args: [...dims: number[], options: { out?: Tensor }]): Tensor;
   /** Each position as often as `repeats` says, `output_size` in all. */
   _repeat_positions(repeats: Tensor, output_size: number, options?: { out?: Tensor }): Tensor;
   /** Each element repeated, its copies next to it. @see https://docs.pytorch.org/docs/stable/generated/torch.repeat_interleave.html */

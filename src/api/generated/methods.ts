@@ -604,12 +604,15 @@ export interface TensorMethods {
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.new_zeros.html */
   new_zeros(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }): Tensor;
   new_zeros(...size: number[]): Tensor;
+  new_zeros(...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }]): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.new_ones.html */
   new_ones(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }): Tensor;
   new_ones(...size: number[]): Tensor;
+  new_ones(...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }]): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.new_empty.html */
   new_empty(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }): Tensor;
   new_empty(...size: number[]): Tensor;
+  new_empty(...args: [...size: number[], options: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }]): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.new_full.html */
   new_full(size: readonly number[], fill_value: Scalar | SymScalar, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.new_empty_strided.html */
@@ -657,6 +660,7 @@ export interface TensorMethods {
   nonzero_static(options: { size: number; fill_value?: number }): Tensor;
   /** The coordinates of the elements that are not zero. Reads their number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nonzero.html */
   nonzero(): Tensor;
+  nonzero(options: { as_tuple: boolean }): Tensor;
   /** The coordinates of the elements that are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.argwhere.html */
   argwhere(): Tensor;
   /** The elements where a mask holds, as a vector. Reads their number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_select.html */
@@ -819,6 +823,7 @@ export interface TensorMethods {
   /** Repeats dimensions of size one, without copying. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html */
   expand(size: readonly number[], options?: { implicit?: boolean }): Tensor;
   expand(...size: number[]): Tensor;
+  expand(...args: [...size: number[], options: { implicit?: boolean }]): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand_as.html */
   expand_as(other: Tensor): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.broadcast_to.html */
