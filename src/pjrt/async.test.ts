@@ -119,7 +119,7 @@ describe.skipIf(noPlugin)("asynchronous", () => {
     const failing = program(
       "%a: tensor<2xf32>",
       "tensor<2xf32>",
-      '%0 = stablehlo.custom_call @no_such_target(%a) : (tensor<2xf32>) -> tensor<2xf32> return %0 : tensor<2xf32>',
+      "%0 = stablehlo.custom_call @no_such_target(%a) : (tensor<2xf32>) -> tensor<2xf32> return %0 : tensor<2xf32>",
     );
     const attempt = async (): Promise<void> => {
       const [y] = client.compile(failing).execute([f32(client, [1, 2])]);

@@ -2,7 +2,8 @@
 
 import { afterAll, describe, expect, test } from "vitest";
 import { bfloat16, dtypes, float32, int32, uint8 } from "../schema/index.js";
-import { deleteRaw, Plugin, PjrtError, UnimplementedError, type Client } from "./index.js";
+import type { PjrtError } from "./index.js";
+import { deleteRaw, Plugin, UnimplementedError, type Client } from "./index.js";
 import {
   addProgram,
   cpuPluginPath,
@@ -201,9 +202,13 @@ describe.skipIf(noPlugin)("Client", () => {
     const [y] = client.compile(transposed).execute([f32(client, [1, 2, 3, 4, 5, 6], [2, 3])]);
     expect(floats(y.toHostSync())).toEqual([1, 4, 2, 5, 3, 6]);
     expect(floats(await y.toHost())).toEqual([1, 4, 2, 5, 3, 6]);
-    const [z] = client
-      .compile(identity("2x3x4x5xf32", "{1,3,0,2}"))
-      .execute([f32(client, Array.from({ length: 120 }, (_, i) => i), [2, 3, 4, 5])]);
+    const [z] = client.compile(identity("2x3x4x5xf32", "{1,3,0,2}")).execute([
+      f32(
+        client,
+        Array.from({ length: 120 }, (_, i) => i),
+        [2, 3, 4, 5],
+      ),
+    ]);
     expect(floats(z.toHostSync())).toEqual(Array.from({ length: 120 }, (_, i) => i));
   });
 

@@ -14,7 +14,8 @@ import {
 } from "./index.js";
 import { addProgram, donatingProgram, f32, floats, noPlugin, openClient, program } from "./testing/programs.js";
 
-const identity = (type: string): string => program(`%a: tensor<${type}>`, `tensor<${type}>`, `return %a : tensor<${type}>`);
+const identity = (type: string): string =>
+  program(`%a: tensor<${type}>`, `tensor<${type}>`, `return %a : tensor<${type}>`);
 
 /** What `fn` returns, or the error if the plugin does not have it; any other error fails the test. */
 function ifImplemented<T>(fn: () => T): T | UnimplementedError {
@@ -109,7 +110,9 @@ describe.skipIf(noPlugin)("LoadedExecutable", () => {
       expect(floats(exe.execute([one, nan])[0].toHostSync())).toEqual(Array(8).fill(NaN));
       expect(floats(exe.execute([nan, one])[0].toHostSync())).toEqual(Array(8).fill(NaN));
     }
-    expect(() => client.compile(max, { envOptionOverrides: { xla_no_such_option: 1 } })).toThrowError(/xla_no_such_option/);
+    expect(() => client.compile(max, { envOptionOverrides: { xla_no_such_option: 1 } })).toThrowError(
+      /xla_no_such_option/,
+    );
     const elsewhere = client.compile(max, { deviceAssignment: [[5]], optimizationLevel: 1, memoryFittingLevel: 0 });
     expect(elsewhere.devices).toEqual([client.devices[5]]);
     const text = client.compile(max, { envOptionOverrides: { xla_cpu_enable_fast_min_max: "False" } });
@@ -225,9 +228,14 @@ describe.skipIf(noPlugin)("LoadedExecutable", () => {
     expect(message(() => exe.execute([x, x.copyToDevice(1)]))).toMatch(
       /^execute\(\): argument 1: expected a buffer on .*0.*, got one on .*1/,
     );
-    expect(message(() => exe.execute([[x, x], [x, x]]))).toBe(
-      "execute(): expected a list of arguments for each of 1 devices, got 2",
-    );
+    expect(
+      message(() =>
+        exe.execute([
+          [x, x],
+          [x, x],
+        ]),
+      ),
+    ).toBe("execute(): expected a list of arguments for each of 1 devices, got 2");
     expect(message(() => exe.execute([x, 3 as never]))).toBe("execute(): argument 1: expected a Buffer, got number");
     exe.dispose();
     exe.dispose();
@@ -247,7 +255,9 @@ describe.skipIf(noPlugin)("LoadedExecutable", () => {
       { numReplicas: 8 },
     );
     expect(sum.devices).toHaveLength(8);
-    const inputs = client.devices.map((device, i) => [client.bufferFromHost(Float32Array.of(i, 1), float32, [2], device)]);
+    const inputs = client.devices.map((device, i) => [
+      client.bufferFromHost(Float32Array.of(i, 1), float32, [2], device),
+    ]);
     const results = sum.execute(inputs);
     expect(results.map(([y]) => y.device.id)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     for (const [y] of results) expect(floats(y.toHostSync())).toEqual([28, 8]);
@@ -267,7 +277,9 @@ describe.skipIf(noPlugin)("LoadedExecutable", () => {
     );
     expect(double.outputTypes).toEqual([{ dtype: float32, shape: [2] }]);
     expect(double.parameterTypes).toEqual([{ dtype: float32, shape: [2] }]);
-    const parts = client.devices.map((d, i) => [client.bufferFromHost(Float32Array.of(2 * i, 2 * i + 1), float32, [2], d)]);
+    const parts = client.devices.map((d, i) => [
+      client.bufferFromHost(Float32Array.of(2 * i, 2 * i + 1), float32, [2], d),
+    ]);
     expect(double.execute(parts).flatMap(([y]) => floats(y.toHostSync()))).toEqual(
       Array.from({ length: 16 }, (_, i) => 2 * i),
     );

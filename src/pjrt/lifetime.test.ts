@@ -63,7 +63,9 @@ describe.skipIf(noPlugin)("exit", () => {
     ["exit while reading", 7],
     ["exit while executing", 7],
     ["nothing keeps the process alive", 0],
-  ])("%s", (name, status) => lifetime(name, status));
+  ])("%s", async (name, status) => {
+    await lifetime(name, status);
+  });
 
   test("a promise keeps the process alive", async () => {
     expect(await lifetime("a promise keeps the process alive")).toEqual({ last: 256 });

@@ -55,7 +55,9 @@ describe.skipIf(noLibtpu)("Topology", () => {
     let ticks = 0;
     const timer = setInterval(() => ticks++, 1);
     const programs = await Promise.all(
-      [256, 512].map((n) => topology.compileAsync(sharded(`${n}x${n}`, 4), { numPartitions: 4, useShardyPartitioner: true })),
+      [256, 512].map((n) =>
+        topology.compileAsync(sharded(`${n}x${n}`, 4), { numPartitions: 4, useShardyPartitioner: true }),
+      ),
     );
     clearInterval(timer);
     expect(ticks).toBeGreaterThan(5);

@@ -44,7 +44,7 @@ function chain(n, count) {
 const cases = {
   "large buffers": () => say(chain(1 << 20, 3000)),
   "small buffers": () => say(chain(4, 1_000_000)),
-  "uploads": () => {
+  uploads: () => {
     const client = open();
     const data = new Float32Array(1 << 20);
     let peak = 0;
@@ -56,7 +56,11 @@ const cases = {
   },
   "exit with everything alive": () => {
     const client = open(4);
-    globalThis.kept = [client, native.compile(client, add(8), options), native.upload(client, 3, new Float32Array(8), f32, [8])];
+    globalThis.kept = [
+      client,
+      native.compile(client, add(8), options),
+      native.upload(client, 3, new Float32Array(8), f32, [8]),
+    ];
     say({});
     process.exit(7);
   },
@@ -97,7 +101,7 @@ const cases = {
     const bytes = await native.readAsync(x);
     say({ last: new Float32Array(bytes.buffer)[(1 << 22) - 1] });
   },
-  "workers": async () => {
+  workers: async () => {
     const file = fileURLToPath(import.meta.url);
     const client = open();
     const exe = native.compile(client, add(4), options);

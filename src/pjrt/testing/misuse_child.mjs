@@ -25,7 +25,11 @@ native.disposeClient(disposedClient);
 const exe = native.compile(client, add("4xf32"), options);
 const disposedExe = native.compile(client, add("5xf32"), options);
 native.disposeExecutable(disposedExe);
-const donating = native.compile(client, add("4xf32").replace("tensor<4xf32>,", "tensor<4xf32> {tf.aliasing_output = 0 : i32},"), options);
+const donating = native.compile(
+  client,
+  add("4xf32").replace("tensor<4xf32>,", "tensor<4xf32> {tf.aliasing_output = 0 : i32},"),
+  options,
+);
 const upload = (data, dims, c = client, device = 0, type = f32) => native.upload(c, device, data, type, dims);
 const x = upload(new Float32Array(4), [4]);
 const deleted = upload(new Float32Array(4), [4]);
@@ -97,7 +101,8 @@ const first = {
 for (const [fn, kind] of Object.entries(first)) {
   const wrong = { ...notHandles, ...handles };
   delete wrong[kind];
-  for (const [name, value] of Object.entries(wrong)) cases[`${fn}(${name})`] = () => native[fn](value, 0, none, f32, [0]);
+  for (const [name, value] of Object.entries(wrong))
+    cases[`${fn}(${name})`] = () => native[fn](value, 0, none, f32, [0]);
   cases[`${fn}()`] = () => native[fn]();
 }
 
@@ -105,7 +110,14 @@ for (const fn of ["read", "ready", "isReady", "bufferInfo", "copyToDevice", "rea
   cases[`${fn}(deleted)`] = () => native[fn](deleted, 1);
   cases[`${fn}(donated)`] = () => native[fn](donated, 1);
 }
-for (const fn of ["executableInfo", "costAnalysis", "compiledMemoryStats", "optimizedProgram", "serialize", "fingerprint"]) {
+for (const fn of [
+  "executableInfo",
+  "costAnalysis",
+  "compiledMemoryStats",
+  "optimizedProgram",
+  "serialize",
+  "fingerprint",
+]) {
   cases[`${fn}(disposed)`] = () => native[fn](disposedExe);
 }
 
@@ -121,7 +133,7 @@ const argumentLists = {
   "a buffer of another size": [x, upload(new Float32Array(5), [5])],
   "a smaller buffer": [x, upload(new Float32Array(1), [1])],
   "an executable": [x, exe],
-  "a hole": [x, , x], // eslint-disable-line no-sparse-arrays
+  "a hole": [x, , x],
   null: [x, null],
 };
 for (const [name, args] of Object.entries(argumentLists)) {
