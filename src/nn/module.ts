@@ -113,7 +113,8 @@ export class Module {
 
   /** Whether something that is no such member has the name. */
   private hasOther(name: string, isMember: boolean): boolean {
-    return name in this && !isMember && valueOf(this, name) !== undefined;
+    const value = valueOf(this, name);
+    return name in this && !isMember && value !== undefined && value !== null;
   }
 
   /** Adds a tensor that is state but no parameter. `persistent`: whether the state_dict has it. */

@@ -41,6 +41,7 @@ import "./softmax.js";
 import "./sorting.js";
 import "./special.js";
 import "./trigonometry.js";
+import "./vector_norm.js";
 import "./variance.js";
 import "./writes.js";
 export * from "./registry.js";

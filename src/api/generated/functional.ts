@@ -1612,6 +1612,11 @@ export interface Functional {
   /** The number of the interval between sorted boundaries in which each value lies. @see https://docs.pytorch.org/docs/stable/generated/torch.bucketize.html */
   bucketize(input: Tensor, boundaries: Tensor, options?: { out_int32?: boolean; right?: boolean; out?: Tensor }): Tensor;
   bucketize(input: Scalar | SymScalar, boundaries: Tensor, options?: { out_int32?: boolean; right?: boolean; out?: Tensor }): Tensor;
+  /** The norm of order `ord` of vectors. */
+  linalg_vector_norm(input: Tensor, options?: { ord?: Scalar | SymScalar; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
   /** The variance, of all elements or along dimensions; the sum of squares is divided by their number less `correction`. @see https://docs.pytorch.org/docs/stable/generated/torch.var.html */
   var(input: Tensor, options?: { unbiased?: boolean; out?: Tensor }): Tensor;
   var(input: Tensor, unbiased: boolean, options?: { out?: Tensor }): Tensor;

@@ -4,6 +4,7 @@ import { functional } from "../functional.js";
 
 /** `torch.linalg`. */
 export const linalg = {
+  vector_norm: functional.linalg_vector_norm,
 };
 
 /** `torch.special`. */
