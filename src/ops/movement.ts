@@ -34,12 +34,18 @@ const reshaped = (shape: readonly number[]): PlacedStep[] => [{ step: reshapeSte
 op("_view_backward(Tensor grad, Any step, Any input, Scalar offset=0) -> Tensor", {
   lower: (h, { grad, step, input, offset }) =>
     (step as ViewStep).transpose(h, grad, withDtype(input as Aval, grad.dtype, step as ViewStep), offset.as(int64)),
-  grad: (t, { step, offset }, dy) => ({ grad: t._view_step(dy, step, offset as number) }),
+  grad: (t, { step, offset }, dy) => ({ grad: t._view_copy_step(dy, step, { offset }) }),
 });
 
 /** The input's aval in the type of the cotangent, which may be wider than the value's. */
 const withDtype = (input: Aval, dtype: DType, step: ViewStep): Aval =>
   step.apply(input).dtype === input.dtype ? aval(dtype, input.shape) : input;
+
+/** What a step shows, as a copy: its offset may be a number that enters at run time. */
+op("_view_copy_step(Tensor self, Any step, *, Scalar offset=0) -> Tensor", {
+  lower: (h, { self, step, offset }) => (step as ViewStep).emit(h, self, offset.as(int64)),
+  grad: (t, { self, step, offset }, dy) => ({ self: t._view_backward(dy, step, self.spec.aval, offset) }),
+});
 
 op("_view_step(Tensor(a) self, Any step, int offset=0) -> Tensor(a)", {
   view: ({ step, offset }) => [{ step: step as ViewStep, offset }],

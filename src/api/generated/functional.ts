@@ -734,6 +734,44 @@ export interface Functional {
   angle(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** Whether the imaginary part is zero. @see https://docs.pytorch.org/docs/stable/generated/torch.isreal.html */
   isreal(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Products of tensors summed over the subscripts that the output lacks. @see https://docs.pytorch.org/docs/stable/generated/torch.einsum.html */
+  einsum(equation: string, tensors: readonly Tensor[], options?: { path?: readonly number[] | null; out?: Tensor }): Tensor;
+  einsum(equation: string, ...tensors: Tensor[]): Tensor;
+  /** Products summed over pairs of dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.tensordot.html */
+  tensordot(input: Tensor, other: Tensor, dims_self: readonly number[], dims_other: readonly number[], options?: { out?: Tensor }): Tensor;
+  tensordot(input: Tensor, other: Tensor, options?: { dims?: readonly number[]; out?: Tensor }): Tensor;
+  tensordot(input: Tensor, other: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
+  tensordot(input: Tensor, other: Tensor, options?: { dims?: number; out?: Tensor }): Tensor;
+  tensordot(input: Tensor, other: Tensor, dims: number, options?: { out?: Tensor }): Tensor;
+  tensordot(input: Tensor, other: Tensor, dims: unknown, options?: { out?: Tensor }): Tensor;
+  /** Products summed over the last dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.inner.html */
+  inner(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Products of vectors along a dimension, summed; the first is conjugated. */
+  linalg_vecdot(x: Tensor, y: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
+  /** Each element of the first times the whole second: the Kronecker product. @see https://docs.pytorch.org/docs/stable/generated/torch.kron.html */
+  kron(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The cross product of vectors of three elements. */
+  linalg_cross(input: Tensor, other: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
+  /** The cross product along the first dimension of three elements, or a given one. @see https://docs.pytorch.org/docs/stable/generated/torch.cross.html */
+  cross(input: Tensor, other: Tensor, options?: { dim?: number | null; out?: Tensor }): Tensor;
+  cross(input: Tensor, other: Tensor, dim: number | null, options?: { out?: Tensor }): Tensor;
+  /** Powers of each element as rows, from the highest down. @see https://docs.pytorch.org/docs/stable/generated/torch.vander.html */
+  vander(x: Tensor, options?: { N?: number | null; increasing?: boolean; out?: Tensor }): Tensor;
+  vander(x: Tensor, N: number | null, options?: { increasing?: boolean; out?: Tensor }): Tensor;
+  vander(x: Tensor, N: number | null, increasing: boolean, options?: { out?: Tensor }): Tensor;
+  /** Powers of each element as rows, from the lowest up. */
+  linalg_vander(x: Tensor, options?: { N?: number | null; out?: Tensor }): Tensor;
+  /** The product of several matrices, in the order that costs least. */
+  linalg_multi_dot(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  /** The product of several matrices, in the order that costs least. @see https://docs.pytorch.org/docs/stable/generated/torch.chain_matmul.html */
+  chain_matmul(matrices: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  chain_matmul(...matrices: Tensor[]): Tensor;
+  /** A form that is linear in each of two inputs. @see https://docs.pytorch.org/docs/stable/generated/torch.bilinear.html */
+  bilinear(input1: Tensor, input2: Tensor, weight: Tensor, options?: { bias?: Tensor | null; out?: Tensor }): Tensor;
+  bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | null, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._trilinear.html */
+  _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: readonly number[], expand2: readonly number[], expand3: readonly number[], sumdim: readonly number[], options?: { unroll_dim?: number; out?: Tensor }): Tensor;
+  _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: readonly number[], expand2: readonly number[], expand3: readonly number[], sumdim: readonly number[], unroll_dim: number, options?: { out?: Tensor }): Tensor;
   /** A convolution of any rank, plain or transposed. @see https://docs.pytorch.org/docs/stable/generated/torch.convolution.html */
   convolution(input: Tensor, weight: Tensor, bias: Tensor | null, stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, output_padding: readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
   /** The gradient of a convolution's kernel. */
@@ -806,6 +844,77 @@ export interface Functional {
   /** A one-dimensional convolution of an input laid out as time, batch, channels. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_tbc.html */
   conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, options?: { pad?: number; out?: Tensor }): Tensor;
   conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: number, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.alias_copy.html */
+  alias_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.detach_copy.html */
+  detach_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  lift_fresh_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._conj_copy.html */
+  _conj_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  _reshape_copy(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
+  _reshape_copy(input: Tensor, ...size: number[]): Tensor;
+  _reshape_copy(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._reshape_alias_copy.html */
+  _reshape_alias_copy(input: Tensor, size: readonly number[], stride: readonly number[], options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.as_strided_copy.html */
+  as_strided_copy(input: Tensor, size: readonly number[], stride: readonly number[], options?: { storage_offset?: number | null; out?: Tensor }): Tensor;
+  as_strided_copy(input: Tensor, size: readonly number[], stride: readonly number[], storage_offset: number | null, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.diagonal_copy.html */
+  diagonal_copy(input: Tensor, options?: { offset?: number; dim1?: number; dim2?: number; out?: Tensor }): Tensor;
+  diagonal_copy(input: Tensor, offset: number, options?: { dim1?: number; dim2?: number; out?: Tensor }): Tensor;
+  diagonal_copy(input: Tensor, offset: number, dim1: number, options?: { dim2?: number; out?: Tensor }): Tensor;
+  diagonal_copy(input: Tensor, offset: number, dim1: number, dim2: number, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.expand_copy.html */
+  expand_copy(input: Tensor, size: readonly number[], options?: { implicit?: boolean; out?: Tensor }): Tensor;
+  expand_copy(input: Tensor, ...size: number[]): Tensor;
+  expand_copy(input: Tensor, ...args: [...size: number[], options: { implicit?: boolean; out?: Tensor }]): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.permute_copy.html */
+  permute_copy(input: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
+  permute_copy(input: Tensor, ...dims: number[]): Tensor;
+  permute_copy(input: Tensor, ...args: [...dims: number[], options: { out?: Tensor }]): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.select_copy.html */
+  select_copy(input: Tensor, dim: number, index: number, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.slice_copy.html */
+  slice_copy(input: Tensor, options?: { dim?: number; start?: number | null; end?: number | null; step?: number; out?: Tensor }): Tensor;
+  slice_copy(input: Tensor, dim: number, options?: { start?: number | null; end?: number | null; step?: number; out?: Tensor }): Tensor;
+  slice_copy(input: Tensor, dim: number, start: number | null, options?: { end?: number | null; step?: number; out?: Tensor }): Tensor;
+  slice_copy(input: Tensor, dim: number, start: number | null, end: number | null, options?: { step?: number; out?: Tensor }): Tensor;
+  slice_copy(input: Tensor, dim: number, start: number | null, end: number | null, step: number, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.squeeze_copy.html */
+  squeeze_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  squeeze_copy(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor;
+  squeeze_copy(input: Tensor, dim: readonly number[], options?: { out?: Tensor }): Tensor;
+  squeeze_copy(input: Tensor, ...dim: number[]): Tensor;
+  squeeze_copy(input: Tensor, ...args: [...dim: number[], options: { out?: Tensor }]): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.t_copy.html */
+  t_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.transpose_copy.html */
+  transpose_copy(input: Tensor, dim0: number, dim1: number, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unfold_copy.html */
+  unfold_copy(input: Tensor, dimension: number, size: number, step: number, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unsqueeze_copy.html */
+  unsqueeze_copy(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.view_copy.html */
+  view_copy(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
+  view_copy(input: Tensor, ...size: number[]): Tensor;
+  view_copy(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
+  view_copy(input: Tensor, dtype: DType, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.view_as_real_copy.html */
+  view_as_real_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex_copy.html */
+  view_as_complex_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** A copy of `length` indices of a dimension from `start`. @see https://docs.pytorch.org/docs/stable/generated/torch.narrow_copy.html */
+  narrow_copy(input: Tensor, dim: number, start: number, length: number, options?: { out?: Tensor }): Tensor;
+  /** The diagonals of matrices. */
+  linalg_diagonal(A: Tensor, options?: { offset?: number; dim1?: number; dim2?: number; out?: Tensor }): Tensor;
+  select_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, index: number, options?: { out?: Tensor }): Tensor;
+  slice_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, start: number, end: number, step: number, options?: { out?: Tensor }): Tensor;
+  diagonal_backward(grad_output: Tensor, input_sizes: readonly number[], offset: number, dim1: number, dim2: number, options?: { out?: Tensor }): Tensor;
+  index_select_backward(grad: Tensor, self_sizes: readonly number[], dim: number, index: Tensor, options?: { out?: Tensor }): Tensor;
+  gather_backward(grad: Tensor, input: Tensor, dim: number, index: Tensor, sparse_grad: boolean, options?: { out?: Tensor }): Tensor;
+  masked_select_backward(grad: Tensor, input: Tensor, mask: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The gradient of `unfold`: each window's cotangents added where the window was. */
+  unfold_backward(grad_in: Tensor, input_sizes: readonly number[], dim: number, size: number, step: number, options?: { out?: Tensor }): Tensor;
   /** Zeros. @see https://docs.pytorch.org/docs/stable/generated/torch.zeros.html */
   zeros(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   zeros(...size: number[]): Tensor;
@@ -1058,14 +1167,17 @@ export interface Functional {
   stack(tensors: readonly Tensor[], options?: { dim?: number; out?: Tensor }): Tensor;
   stack(tensors: readonly Tensor[], dim: number, options?: { out?: Tensor }): Tensor;
   /** At least one dimension: a number becomes a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.atleast_1d.html */
-  atleast_1d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
   atleast_1d(input: Tensor, options?: { out?: Tensor }): Tensor;
+  atleast_1d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  atleast_1d(...tensors: Tensor[]): Tensor[];
   /** At least two dimensions: a vector becomes a row. @see https://docs.pytorch.org/docs/stable/generated/torch.atleast_2d.html */
-  atleast_2d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
   atleast_2d(input: Tensor, options?: { out?: Tensor }): Tensor;
+  atleast_2d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  atleast_2d(...tensors: Tensor[]): Tensor[];
   /** At least three dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.atleast_3d.html */
-  atleast_3d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
   atleast_3d(input: Tensor, options?: { out?: Tensor }): Tensor;
+  atleast_3d(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  atleast_3d(...tensors: Tensor[]): Tensor[];
   /** Tensors side by side: along the second dimension, vectors along their only one. @see https://docs.pytorch.org/docs/stable/generated/torch.hstack.html */
   hstack(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
   /** Tensors below each other: along the first dimension, vectors as rows. @see https://docs.pytorch.org/docs/stable/generated/torch.vstack.html */
@@ -1078,17 +1190,21 @@ export interface Functional {
   column_stack(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
   /** A matrix with the given matrices along its diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.block_diag.html */
   block_diag(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  block_diag(...tensors: Tensor[]): Tensor;
   /** The coordinates of a grid, from vectors of coordinates. @see https://docs.pytorch.org/docs/stable/generated/torch.meshgrid.html */
   meshgrid(tensors: readonly Tensor[], options?: { indexing?: string; out?: Tensor }): Tensor[];
+  meshgrid(...tensors: Tensor[]): Tensor[];
   meshgrid(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
   /** Every combination of one element from each vector, as rows. @see https://docs.pytorch.org/docs/stable/generated/torch.cartesian_prod.html */
   cartesian_prod(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
+  cartesian_prod(...tensors: Tensor[]): Tensor;
   /** Every selection of `r` elements, as rows. @see https://docs.pytorch.org/docs/stable/generated/torch.combinations.html */
   combinations(input: Tensor, options?: { r?: number; with_replacement?: boolean; out?: Tensor }): Tensor;
   combinations(input: Tensor, r: number, options?: { with_replacement?: boolean; out?: Tensor }): Tensor;
   combinations(input: Tensor, r: number, with_replacement: boolean, options?: { out?: Tensor }): Tensor;
   /** All tensors expanded to one shape. @see https://docs.pytorch.org/docs/stable/generated/torch.broadcast_tensors.html */
   broadcast_tensors(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
+  broadcast_tensors(...tensors: Tensor[]): Tensor[];
   /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.masked_fill.html */
   masked_fill(input: Tensor, mask: Tensor, value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   masked_fill(input: Tensor, mask: Tensor, value: Tensor, options?: { out?: Tensor }): Tensor;
@@ -1125,6 +1241,7 @@ export interface Functional {
   linear(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { out?: Tensor }): Tensor;
   _view_backward(grad: Tensor, step: unknown, input: unknown, options?: { offset?: Scalar | SymScalar; out?: Tensor }): Tensor;
   _view_backward(grad: Tensor, step: unknown, input: unknown, offset: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  _view_copy_step(input: Tensor, step: unknown, options?: { offset?: Scalar | SymScalar; out?: Tensor }): Tensor;
   _view_step(input: Tensor, step: unknown, options?: { offset?: number; out?: Tensor }): Tensor;
   _view_step(input: Tensor, step: unknown, offset: number, options?: { out?: Tensor }): Tensor;
   alias(input: Tensor, options?: { out?: Tensor }): Tensor;
@@ -1260,6 +1377,52 @@ export interface Functional {
   instance_norm(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor | null, running_var: Tensor | null, use_input_stats: boolean, momentum: number, eps: number, cudnn_enabled: boolean, options?: { out?: Tensor }): Tensor;
   /** Scales down the slices along a dimension whose norm exceeds `maxnorm`. @see https://docs.pytorch.org/docs/stable/generated/torch.renorm.html */
   renorm(input: Tensor, p: Scalar | SymScalar, dim: number, maxnorm: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The norm of order `ord` of vectors: all elements, or along dimensions. */
+  linalg_vector_norm(input: Tensor, options?: { ord?: Scalar | SymScalar; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** The norm of all elements or along dimensions; `p` may be 'fro' or 'nuc'. @see https://docs.pytorch.org/docs/stable/generated/torch.norm.html */
+  norm(input: Tensor, p: string, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  norm(input: Tensor, p: string, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  norm(input: Tensor, p: string, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  norm(input: Tensor, options?: { p?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  norm(input: Tensor, p: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  norm(input: Tensor, p: Scalar | SymScalar | null, dim: number | readonly number[], options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  norm(input: Tensor, p: Scalar | SymScalar | null, dim: number | readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  norm(input: Tensor, p: Scalar | SymScalar | null, dim: number | readonly number[], keepdim: boolean, options: { dtype: DType; out?: Tensor }): Tensor;
+  norm(input: Tensor, p: Scalar | SymScalar | null, options: { dtype: DType; out?: Tensor }): Tensor;
+  norm(input: Tensor, options?: { p?: Scalar | SymScalar | null; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  norm(input: Tensor, p: Scalar | SymScalar | null, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  norm(input: Tensor, p: Scalar | SymScalar | null, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  norm(input: Tensor, p: Scalar | SymScalar | null, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.frobenius_norm.html */
+  frobenius_norm(input: Tensor, dim: number | readonly number[], options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  frobenius_norm(input: Tensor, dim: number | readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The norm of matrices: sums of absolute values (1, inf), singular values (2, 'nuc'), or squares ('fro'). */
+  linalg_matrix_norm(input: Tensor, ord: Scalar | SymScalar, options?: { dim?: readonly number[]; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_matrix_norm(input: Tensor, ord: Scalar | SymScalar, dim: readonly number[], options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_matrix_norm(input: Tensor, ord: Scalar | SymScalar, dim: readonly number[], keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_matrix_norm(input: Tensor, options?: { ord?: string; dim?: readonly number[]; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_matrix_norm(input: Tensor, ord: string, options?: { dim?: readonly number[]; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_matrix_norm(input: Tensor, ord: string, dim: readonly number[], options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_matrix_norm(input: Tensor, ord: string, dim: readonly number[], keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** The norm of vectors or matrices, as `dim` and the input's rank say. */
+  linalg_norm(input: Tensor, options?: { ord?: Scalar | SymScalar | null; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_norm(input: Tensor, ord: Scalar | SymScalar | null, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_norm(input: Tensor, ord: Scalar | SymScalar | null, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_norm(input: Tensor, ord: Scalar | SymScalar | null, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_norm(input: Tensor, ord: string, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_norm(input: Tensor, ord: string, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+  linalg_norm(input: Tensor, ord: string, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.nuclear_norm.html */
+  nuclear_norm(input: Tensor, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  nuclear_norm(input: Tensor, keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  nuclear_norm(input: Tensor, dim: number | readonly number[], options?: { keepdim?: boolean; out?: Tensor }): Tensor;
+  nuclear_norm(input: Tensor, dim: number | readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
+  /** The norm of the difference. @see https://docs.pytorch.org/docs/stable/generated/torch.dist.html */
+  dist(input: Tensor, other: Tensor, options?: { p?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  dist(input: Tensor, other: Tensor, p: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch._fused_adam_.html */
   _fused_adam_(input: readonly Tensor[], grads: readonly Tensor[], exp_avgs: readonly Tensor[], exp_avg_sqs: readonly Tensor[], max_exp_avg_sqs: readonly Tensor[], state_steps: readonly Tensor[], options: { lr: Scalar | SymScalar; beta1: Scalar | SymScalar; beta2: Scalar | SymScalar; weight_decay: Scalar | SymScalar; eps: Scalar | SymScalar; amsgrad: boolean; maximize: boolean }): void;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch._fused_adamw_.html */
@@ -1411,6 +1574,59 @@ export interface Functional {
   avg_pool3d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
   /** Cotangents of windows' means, spread over the windows. */
   _avg_pool_backward(grad_output: Tensor, input_size: readonly number[], kernel_size: readonly number[], stride: readonly number[], padding: readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** The elements in order along a dimension, and where they were. Equal elements keep their order. @see https://docs.pytorch.org/docs/stable/generated/torch.sort.html */
+  sort(input: Tensor, options?: { stable?: boolean | null; dim?: number; descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(input: Tensor, options?: { dim?: number; descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(input: Tensor, dim: number, options?: { descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(input: Tensor, dim: number, descending: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Where the elements in order along a dimension are. @see https://docs.pytorch.org/docs/stable/generated/torch.argsort.html */
+  argsort(input: Tensor, options?: { dim?: number; descending?: boolean; out?: Tensor }): Tensor;
+  argsort(input: Tensor, dim: number, options?: { descending?: boolean; out?: Tensor }): Tensor;
+  argsort(input: Tensor, dim: number, descending: boolean, options?: { out?: Tensor }): Tensor;
+  argsort(input: Tensor, options: { stable: boolean; dim?: number; descending?: boolean; out?: Tensor }): Tensor;
+  /** The elements in order along the first dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.msort.html */
+  msort(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The `k` largest (or smallest) elements along a dimension, in order, and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.topk.html */
+  topk(input: Tensor, k: number, options?: { dim?: number; largest?: boolean; sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(input: Tensor, k: number, dim: number, options?: { largest?: boolean; sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(input: Tensor, k: number, dim: number, largest: boolean, options?: { sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(input: Tensor, k: number, dim: number, largest: boolean, sorted: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Where values would stand in sorted rows. @see https://docs.pytorch.org/docs/stable/generated/torch.searchsorted.html */
+  searchsorted(sorted_sequence: Tensor, input: Tensor, options?: { out_int32?: boolean; right?: boolean; side?: string | null; sorter?: Tensor | null; out?: Tensor }): Tensor;
+  searchsorted(sorted_sequence: Tensor, input: Scalar | SymScalar, options?: { out_int32?: boolean; right?: boolean; side?: string | null; sorter?: Tensor | null; out?: Tensor }): Tensor;
+  /** The number of the interval between sorted boundaries in which each value lies. @see https://docs.pytorch.org/docs/stable/generated/torch.bucketize.html */
+  bucketize(input: Tensor, boundaries: Tensor, options?: { out_int32?: boolean; right?: boolean; out?: Tensor }): Tensor;
+  bucketize(input: Scalar | SymScalar, boundaries: Tensor, options?: { out_int32?: boolean; right?: boolean; out?: Tensor }): Tensor;
+  /** The middle element by size, of two the lower; NaN where there is one. @see https://docs.pytorch.org/docs/stable/generated/torch.median.html */
+  median(input: Tensor, options?: { out?: Tensor }): Tensor;
+  median(input: Tensor, dim: number, options?: { keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  median(input: Tensor, dim: number, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The middle element by size of those that are not NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.nanmedian.html */
+  nanmedian(input: Tensor, options?: { out?: Tensor }): Tensor;
+  nanmedian(input: Tensor, dim: number, options?: { keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  nanmedian(input: Tensor, dim: number, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The `k`-th smallest element of each row, and where it is. @see https://docs.pytorch.org/docs/stable/generated/torch.kthvalue.html */
+  kthvalue(input: Tensor, k: number, options?: { dim?: number; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  kthvalue(input: Tensor, k: number, dim: number, options?: { keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  kthvalue(input: Tensor, k: number, dim: number, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The most frequent element of each row, of several the smallest, and where its last one is. @see https://docs.pytorch.org/docs/stable/generated/torch.mode.html */
+  mode(input: Tensor, options?: { dim?: number; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  mode(input: Tensor, dim: number, options?: { keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  mode(input: Tensor, dim: number, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The elements at given fractions of each sorted row, interpolated. @see https://docs.pytorch.org/docs/stable/generated/torch.quantile.html */
+  quantile(input: Tensor, q: Tensor, options?: { dim?: number | null; keepdim?: boolean; interpolation?: string; out?: Tensor }): Tensor;
+  quantile(input: Tensor, q: Tensor, dim: number | null, options?: { keepdim?: boolean; interpolation?: string; out?: Tensor }): Tensor;
+  quantile(input: Tensor, q: Tensor, dim: number | null, keepdim: boolean, options?: { interpolation?: string; out?: Tensor }): Tensor;
+  quantile(input: Tensor, q: number, options?: { dim?: number | null; keepdim?: boolean; interpolation?: string; out?: Tensor }): Tensor;
+  quantile(input: Tensor, q: number, dim: number | null, options?: { keepdim?: boolean; interpolation?: string; out?: Tensor }): Tensor;
+  quantile(input: Tensor, q: number, dim: number | null, keepdim: boolean, options?: { interpolation?: string; out?: Tensor }): Tensor;
+  /** Quantiles of the elements that are not NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.nanquantile.html */
+  nanquantile(input: Tensor, q: Tensor, options?: { dim?: number | null; keepdim?: boolean; interpolation?: string; out?: Tensor }): Tensor;
+  nanquantile(input: Tensor, q: Tensor, dim: number | null, options?: { keepdim?: boolean; interpolation?: string; out?: Tensor }): Tensor;
+  nanquantile(input: Tensor, q: Tensor, dim: number | null, keepdim: boolean, options?: { interpolation?: string; out?: Tensor }): Tensor;
+  nanquantile(input: Tensor, q: number, options?: { dim?: number | null; keepdim?: boolean; interpolation?: string; out?: Tensor }): Tensor;
+  nanquantile(input: Tensor, q: number, dim: number | null, options?: { keepdim?: boolean; interpolation?: string; out?: Tensor }): Tensor;
+  nanquantile(input: Tensor, q: number, dim: number | null, keepdim: boolean, options?: { interpolation?: string; out?: Tensor }): Tensor;
   /** Uniform in [0, 1). @see https://docs.pytorch.org/docs/stable/generated/torch.rand.html */
   rand(size: readonly number[], options?: { generator?: Generator | null; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   rand(...size: number[]): Tensor;
@@ -1589,34 +1805,81 @@ export interface Functional {
   scatter_reduce(input: Tensor, dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean; out?: Tensor }): Tensor;
   /** Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_reduce.html */
   index_reduce(input: Tensor, dim: number, index: Tensor, source: Tensor, reduce: string, options?: { include_self?: boolean; out?: Tensor }): Tensor;
-  /** The elements in order along a dimension, and where they were. Equal elements keep their order. @see https://docs.pytorch.org/docs/stable/generated/torch.sort.html */
-  sort(input: Tensor, options?: { stable?: boolean | null; dim?: number; descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  sort(input: Tensor, options?: { dim?: number; descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  sort(input: Tensor, dim: number, options?: { descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  sort(input: Tensor, dim: number, descending: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  /** Where the elements in order along a dimension are. @see https://docs.pytorch.org/docs/stable/generated/torch.argsort.html */
-  argsort(input: Tensor, options?: { dim?: number; descending?: boolean; out?: Tensor }): Tensor;
-  argsort(input: Tensor, dim: number, options?: { descending?: boolean; out?: Tensor }): Tensor;
-  argsort(input: Tensor, dim: number, descending: boolean, options?: { out?: Tensor }): Tensor;
-  argsort(input: Tensor, options: { stable: boolean; dim?: number; descending?: boolean; out?: Tensor }): Tensor;
-  /** The elements in order along the first dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.msort.html */
-  msort(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** The `k` largest (or smallest) elements along a dimension, in order, and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.topk.html */
-  topk(input: Tensor, k: number, options?: { dim?: number; largest?: boolean; sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  topk(input: Tensor, k: number, dim: number, options?: { largest?: boolean; sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  topk(input: Tensor, k: number, dim: number, largest: boolean, options?: { sorted?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  topk(input: Tensor, k: number, dim: number, largest: boolean, sorted: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  /** Where values would stand in sorted rows. @see https://docs.pytorch.org/docs/stable/generated/torch.searchsorted.html */
-  searchsorted(sorted_sequence: Tensor, input: Tensor, options?: { out_int32?: boolean; right?: boolean; side?: string | null; sorter?: Tensor | null; out?: Tensor }): Tensor;
-  searchsorted(sorted_sequence: Tensor, input: Scalar | SymScalar, options?: { out_int32?: boolean; right?: boolean; side?: string | null; sorter?: Tensor | null; out?: Tensor }): Tensor;
-  /** The number of the interval between sorted boundaries in which each value lies. @see https://docs.pytorch.org/docs/stable/generated/torch.bucketize.html */
-  bucketize(input: Tensor, boundaries: Tensor, options?: { out_int32?: boolean; right?: boolean; out?: Tensor }): Tensor;
-  bucketize(input: Scalar | SymScalar, boundaries: Tensor, options?: { out_int32?: boolean; right?: boolean; out?: Tensor }): Tensor;
-  /** The norm of order `ord` of vectors. */
-  linalg_vector_norm(input: Tensor, options?: { ord?: Scalar | SymScalar; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
-  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
-  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
-  linalg_vector_norm(input: Tensor, ord: Scalar | SymScalar, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** Views of nearly equal size, or cut at given indices. @see https://docs.pytorch.org/docs/stable/generated/torch.tensor_split.html */
+  tensor_split(input: Tensor, sections: number, options?: { dim?: number; out?: Tensor }): Tensor[];
+  tensor_split(input: Tensor, sections: number, dim: number, options?: { out?: Tensor }): Tensor[];
+  tensor_split(input: Tensor, indices: readonly number[], options?: { dim?: number; out?: Tensor }): Tensor[];
+  tensor_split(input: Tensor, indices: readonly number[], dim: number, options?: { out?: Tensor }): Tensor[];
+  tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, options?: { dim?: number; out?: Tensor }): Tensor[];
+  tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: number, options?: { out?: Tensor }): Tensor[];
+  /** Views cut along the second dimension, of vectors along their only one. @see https://docs.pytorch.org/docs/stable/generated/torch.hsplit.html */
+  hsplit(input: Tensor, sections: number, options?: { out?: Tensor }): Tensor[];
+  hsplit(input: Tensor, indices: readonly number[], options?: { out?: Tensor }): Tensor[];
+  hsplit(input: Tensor, ...indices: number[]): Tensor[];
+  hsplit(input: Tensor, ...args: [...indices: number[], options: { out?: Tensor }]): Tensor[];
+  /** Views cut along the first dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.vsplit.html */
+  vsplit(input: Tensor, sections: number, options?: { out?: Tensor }): Tensor[];
+  vsplit(input: Tensor, indices: readonly number[], options?: { out?: Tensor }): Tensor[];
+  vsplit(input: Tensor, ...indices: number[]): Tensor[];
+  vsplit(input: Tensor, ...args: [...indices: number[], options: { out?: Tensor }]): Tensor[];
+  /** Views cut along the third dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.dsplit.html */
+  dsplit(input: Tensor, sections: number, options?: { out?: Tensor }): Tensor[];
+  dsplit(input: Tensor, indices: readonly number[], options?: { out?: Tensor }): Tensor[];
+  dsplit(input: Tensor, ...indices: number[]): Tensor[];
+  dsplit(input: Tensor, ...args: [...indices: number[], options: { out?: Tensor }]): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_split.html */
+  unsafe_split(input: Tensor, split_size: number, options?: { dim?: number; out?: Tensor }): Tensor[];
+  unsafe_split(input: Tensor, split_size: number, dim: number, options?: { out?: Tensor }): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_split_with_sizes.html */
+  unsafe_split_with_sizes(input: Tensor, split_sizes: readonly number[], options?: { dim?: number; out?: Tensor }): Tensor[];
+  unsafe_split_with_sizes(input: Tensor, split_sizes: readonly number[], dim: number, options?: { out?: Tensor }): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_chunk.html */
+  unsafe_chunk(input: Tensor, chunks: number, options?: { dim?: number; out?: Tensor }): Tensor[];
+  unsafe_chunk(input: Tensor, chunks: number, dim: number, options?: { out?: Tensor }): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.split_copy.html */
+  split_copy(input: Tensor, split_size: number, options?: { dim?: number; out?: Tensor }): Tensor[];
+  split_copy(input: Tensor, split_size: number, dim: number, options?: { out?: Tensor }): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.split_with_sizes_copy.html */
+  split_with_sizes_copy(input: Tensor, split_sizes: readonly number[], options?: { dim?: number; out?: Tensor }): Tensor[];
+  split_with_sizes_copy(input: Tensor, split_sizes: readonly number[], dim: number, options?: { out?: Tensor }): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unbind_copy.html */
+  unbind_copy(input: Tensor, options?: { dim?: number; out?: Tensor }): Tensor[];
+  unbind_copy(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor[];
+  /** Tensors cut into chunks, the chunks of each number flattened and joined. @see https://docs.pytorch.org/docs/stable/generated/torch._chunk_cat.html */
+  _chunk_cat(tensors: readonly Tensor[], dim: number, num_chunks: number, options?: { out?: Tensor }): Tensor;
+  /** Whether each row differs from the one before it. */
+  _starts(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs. */
+  unique(input: Tensor, options?: { sorted?: boolean; return_inverse?: boolean; return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;
+  unique(input: Tensor, sorted: boolean, options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;
+  unique(input: Tensor, sorted: boolean, return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;
+  unique(input: Tensor, sorted: boolean, return_inverse: boolean, return_counts: boolean, options?: { dim?: number | null; out?: Tensor }): Tensor;
+  unique(input: Tensor, sorted: boolean, return_inverse: boolean, return_counts: boolean, dim: number | null, options?: { out?: Tensor }): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._unique2.html */
+  _unique2(input: Tensor, options?: { sorted?: boolean; return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  _unique2(input: Tensor, sorted: boolean, options?: { return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  _unique2(input: Tensor, sorted: boolean, return_inverse: boolean, options?: { return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  _unique2(input: Tensor, sorted: boolean, return_inverse: boolean, return_counts: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._unique.html */
+  _unique(input: Tensor, options?: { sorted?: boolean; return_inverse?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  _unique(input: Tensor, sorted: boolean, options?: { return_inverse?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  _unique(input: Tensor, sorted: boolean, return_inverse: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  unique_dim(input: Tensor, dim: number, options?: { sorted?: boolean; return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_dim(input: Tensor, dim: number, sorted: boolean, options?: { return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_dim(input: Tensor, dim: number, sorted: boolean, return_inverse: boolean, options?: { return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_dim(input: Tensor, dim: number, sorted: boolean, return_inverse: boolean, return_counts: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_dim_consecutive(input: Tensor, dim: number, options?: { return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_dim_consecutive(input: Tensor, dim: number, return_inverse: boolean, options?: { return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_dim_consecutive(input: Tensor, dim: number, return_inverse: boolean, return_counts: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** The elements without those equal to the one before them. @see https://docs.pytorch.org/docs/stable/generated/torch.unique_consecutive.html */
+  unique_consecutive(input: Tensor, options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;
+  unique_consecutive(input: Tensor, return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;
+  unique_consecutive(input: Tensor, return_inverse: boolean, return_counts: boolean, options?: { dim?: number | null; out?: Tensor }): Tensor;
+  unique_consecutive(input: Tensor, return_inverse: boolean, return_counts: boolean, dim: number | null, options?: { out?: Tensor }): Tensor;
+  unique_consecutive(input: Tensor, options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_consecutive(input: Tensor, return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_consecutive(input: Tensor, return_inverse: boolean, return_counts: boolean, options?: { dim?: number | null; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  unique_consecutive(input: Tensor, return_inverse: boolean, return_counts: boolean, dim: number | null, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   /** The variance, of all elements or along dimensions; the sum of squares is divided by their number less `correction`. @see https://docs.pytorch.org/docs/stable/generated/torch.var.html */
   var(input: Tensor, options?: { unbiased?: boolean; out?: Tensor }): Tensor;
   var(input: Tensor, unbiased: boolean, options?: { out?: Tensor }): Tensor;

@@ -601,6 +601,15 @@ export interface TensorMethods {
   angle(): Tensor;
   /** Whether the imaginary part is zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.isreal.html */
   isreal(): Tensor;
+  /** Products summed over the last dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.inner.html */
+  inner(other: Tensor): Tensor;
+  /** Each element of the first times the whole second: the Kronecker product. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.kron.html */
+  kron(other: Tensor): Tensor;
+  /** The cross product along the first dimension of three elements, or a given one. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cross.html */
+  cross(other: Tensor, options?: { dim?: number | null }): Tensor;
+  cross(other: Tensor, dim: number | null): Tensor;
+  /** A copy of `length` indices of a dimension from `start`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.narrow_copy.html */
+  narrow_copy(dim: number, start: number, length: number): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.new_zeros.html */
   new_zeros(size: readonly number[], options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean }): Tensor;
   new_zeros(...size: number[]): Tensor;
@@ -862,6 +871,70 @@ export interface TensorMethods {
   /** Scales down the slices along a dimension whose norm exceeds `maxnorm`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.renorm.html */
   renorm(p: Scalar | SymScalar, dim: number, maxnorm: Scalar | SymScalar): Tensor;
   renorm_(p: Scalar | SymScalar, dim: number, maxnorm: Scalar | SymScalar): Tensor;
+  /** The norm of all elements or along dimensions; `p` may be 'fro' or 'nuc'. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.norm.html */
+  norm(p: string, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null }): Tensor;
+  norm(p: string, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
+  norm(p: string, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
+  norm(options?: { p?: Scalar | SymScalar }): Tensor;
+  norm(p: Scalar | SymScalar): Tensor;
+  norm(p: Scalar | SymScalar | null, dim: number | readonly number[], options?: { keepdim?: boolean }): Tensor;
+  norm(p: Scalar | SymScalar | null, dim: number | readonly number[], keepdim: boolean): Tensor;
+  norm(p: Scalar | SymScalar | null, dim: number | readonly number[], keepdim: boolean, options: { dtype: DType }): Tensor;
+  norm(p: Scalar | SymScalar | null, options: { dtype: DType }): Tensor;
+  norm(options?: { p?: Scalar | SymScalar | null; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null }): Tensor;
+  norm(p: Scalar | SymScalar | null, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null }): Tensor;
+  norm(p: Scalar | SymScalar | null, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
+  norm(p: Scalar | SymScalar | null, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
+  /** The norm of the difference. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.dist.html */
+  dist(other: Tensor, options?: { p?: Scalar | SymScalar }): Tensor;
+  dist(other: Tensor, p: Scalar | SymScalar): Tensor;
+  /** The elements in order along a dimension, and where they were. Equal elements keep their order. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sort.html */
+  sort(options?: { stable?: boolean | null; dim?: number; descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(options?: { dim?: number; descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(dim: number, options?: { descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  sort(dim: number, descending: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Where the elements in order along a dimension are. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.argsort.html */
+  argsort(options?: { dim?: number; descending?: boolean }): Tensor;
+  argsort(dim: number, options?: { descending?: boolean }): Tensor;
+  argsort(dim: number, descending: boolean): Tensor;
+  argsort(options: { stable: boolean; dim?: number; descending?: boolean }): Tensor;
+  /** The elements in order along the first dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.msort.html */
+  msort(): Tensor;
+  /** The `k` largest (or smallest) elements along a dimension, in order, and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.topk.html */
+  topk(k: number, options?: { dim?: number; largest?: boolean; sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(k: number, dim: number, options?: { largest?: boolean; sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(k: number, dim: number, largest: boolean, options?: { sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  topk(k: number, dim: number, largest: boolean, sorted: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The middle element by size, of two the lower; NaN where there is one. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.median.html */
+  median(): Tensor;
+  median(dim: number, options?: { keepdim?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  median(dim: number, keepdim: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The middle element by size of those that are not NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nanmedian.html */
+  nanmedian(): Tensor;
+  nanmedian(dim: number, options?: { keepdim?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  nanmedian(dim: number, keepdim: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The `k`-th smallest element of each row, and where it is. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.kthvalue.html */
+  kthvalue(k: number, options?: { dim?: number; keepdim?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  kthvalue(k: number, dim: number, options?: { keepdim?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  kthvalue(k: number, dim: number, keepdim: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The most frequent element of each row, of several the smallest, and where its last one is. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.mode.html */
+  mode(options?: { dim?: number; keepdim?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  mode(dim: number, options?: { keepdim?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  mode(dim: number, keepdim: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** The elements at given fractions of each sorted row, interpolated. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.quantile.html */
+  quantile(q: Tensor, options?: { dim?: number | null; keepdim?: boolean; interpolation?: string }): Tensor;
+  quantile(q: Tensor, dim: number | null, options?: { keepdim?: boolean; interpolation?: string }): Tensor;
+  quantile(q: Tensor, dim: number | null, keepdim: boolean, options?: { interpolation?: string }): Tensor;
+  quantile(q: number, options?: { dim?: number | null; keepdim?: boolean; interpolation?: string }): Tensor;
+  quantile(q: number, dim: number | null, options?: { keepdim?: boolean; interpolation?: string }): Tensor;
+  quantile(q: number, dim: number | null, keepdim: boolean, options?: { interpolation?: string }): Tensor;
+  /** Quantiles of the elements that are not NaN. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.nanquantile.html */
+  nanquantile(q: Tensor, options?: { dim?: number | null; keepdim?: boolean; interpolation?: string }): Tensor;
+  nanquantile(q: Tensor, dim: number | null, options?: { keepdim?: boolean; interpolation?: string }): Tensor;
+  nanquantile(q: Tensor, dim: number | null, keepdim: boolean, options?: { interpolation?: string }): Tensor;
+  nanquantile(q: number, options?: { dim?: number | null; keepdim?: boolean; interpolation?: string }): Tensor;
+  nanquantile(q: number, dim: number | null, options?: { keepdim?: boolean; interpolation?: string }): Tensor;
+  nanquantile(q: number, dim: number | null, keepdim: boolean, options?: { interpolation?: string }): Tensor;
   /** Writes normal random numbers. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.normal_.html */
   normal_(options?: { mean?: number; std?: number; generator?: Generator | null }): Tensor;
   normal_(mean: number, options?: { std?: number; generator?: Generator | null }): Tensor;
@@ -957,23 +1030,43 @@ export interface TensorMethods {
   /** Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_reduce.html */
   index_reduce(dim: number, index: Tensor, source: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
   index_reduce_(dim: number, index: Tensor, source: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
-  /** The elements in order along a dimension, and where they were. Equal elements keep their order. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sort.html */
-  sort(options?: { stable?: boolean | null; dim?: number; descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  sort(options?: { dim?: number; descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  sort(dim: number, options?: { descending?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  sort(dim: number, descending: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  /** Where the elements in order along a dimension are. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.argsort.html */
-  argsort(options?: { dim?: number; descending?: boolean }): Tensor;
-  argsort(dim: number, options?: { descending?: boolean }): Tensor;
-  argsort(dim: number, descending: boolean): Tensor;
-  argsort(options: { stable: boolean; dim?: number; descending?: boolean }): Tensor;
-  /** The elements in order along the first dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.msort.html */
-  msort(): Tensor;
-  /** The `k` largest (or smallest) elements along a dimension, in order, and where they are. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.topk.html */
-  topk(k: number, options?: { dim?: number; largest?: boolean; sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  topk(k: number, dim: number, options?: { largest?: boolean; sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  topk(k: number, dim: number, largest: boolean, options?: { sorted?: boolean }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
-  topk(k: number, dim: number, largest: boolean, sorted: boolean): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
+  /** Views of nearly equal size, or cut at given indices. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tensor_split.html */
+  tensor_split(sections: number, options?: { dim?: number }): Tensor[];
+  tensor_split(sections: number, dim: number): Tensor[];
+  tensor_split(indices: readonly number[], options?: { dim?: number }): Tensor[];
+  tensor_split(indices: readonly number[], dim: number): Tensor[];
+  tensor_split(tensor_indices_or_sections: Tensor, options?: { dim?: number }): Tensor[];
+  tensor_split(tensor_indices_or_sections: Tensor, dim: number): Tensor[];
+  /** Views cut along the second dimension, of vectors along their only one. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.hsplit.html */
+  hsplit(sections: number): Tensor[];
+  hsplit(indices: readonly number[]): Tensor[];
+  hsplit(...indices: number[]): Tensor[];
+  /** Views cut along the first dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.vsplit.html */
+  vsplit(sections: number): Tensor[];
+  vsplit(indices: readonly number[]): Tensor[];
+  vsplit(...indices: number[]): Tensor[];
+  /** Views cut along the third dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.dsplit.html */
+  dsplit(sections: number): Tensor[];
+  dsplit(indices: readonly number[]): Tensor[];
+  dsplit(...indices: number[]): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_split.html */
+  unsafe_split(split_size: number, options?: { dim?: number }): Tensor[];
+  unsafe_split(split_size: number, dim: number): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_split_with_sizes.html */
+  unsafe_split_with_sizes(split_sizes: readonly number[], options?: { dim?: number }): Tensor[];
+  unsafe_split_with_sizes(split_sizes: readonly number[], dim: number): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_chunk.html */
+  unsafe_chunk(chunks: number, options?: { dim?: number }): Tensor[];
+  unsafe_chunk(chunks: number, dim: number): Tensor[];
+  /** The elements without those equal to the one before them. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unique_consecutive.html */
+  unique_consecutive(options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null }): Tensor;
+  unique_consecutive(return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null }): Tensor;
+  unique_consecutive(return_inverse: boolean, return_counts: boolean, options?: { dim?: number | null }): Tensor;
+  unique_consecutive(return_inverse: boolean, return_counts: boolean, dim: number | null): Tensor;
+  unique_consecutive(options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null }): [Tensor, Tensor, Tensor];
+  unique_consecutive(return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null }): [Tensor, Tensor, Tensor];
+  unique_consecutive(return_inverse: boolean, return_counts: boolean, options?: { dim?: number | null }): [Tensor, Tensor, Tensor];
+  unique_consecutive(return_inverse: boolean, return_counts: boolean, dim: number | null): [Tensor, Tensor, Tensor];
   /** The variance, of all elements or along dimensions; the sum of squares is divided by their number less `correction`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.var.html */
   var(options?: { unbiased?: boolean }): Tensor;
   var(unbiased: boolean): Tensor;

@@ -4,7 +4,14 @@ import { functional } from "../functional.js";
 
 /** `torch.linalg`. */
 export const linalg = {
+  vecdot: functional.linalg_vecdot,
+  cross: functional.linalg_cross,
+  vander: functional.linalg_vander,
+  multi_dot: functional.linalg_multi_dot,
+  diagonal: functional.linalg_diagonal,
   vector_norm: functional.linalg_vector_norm,
+  matrix_norm: functional.linalg_matrix_norm,
+  norm: functional.linalg_norm,
 };
 
 /** `torch.special`. */
