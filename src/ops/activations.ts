@@ -148,7 +148,7 @@ op("log_sigmoid(Tensor self) -> Tensor", {
   doc: "log(sigmoid(x)), without underflow.",
 });
 op("log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", {
-  decompose: (t, { self }) => [t.log_sigmoid(self), t.zeros([0], { dtype: self.dtype, device: self.device })],
+  decompose: (t, { self }) => [t.log_sigmoid(self), t.exp(t.neg(t.abs(self)))],
   doc: "log(sigmoid(x)), and a buffer that PyTorch's own backward uses.",
 });
 

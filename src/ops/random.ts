@@ -160,10 +160,10 @@ op(
   },
 );
 
-const normalSchema = "x(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor" as const;
+type NormalSchema = "x(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor";
 op(
   [
-    "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor" as typeof normalSchema,
+    "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor" as NormalSchema,
     "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor",
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
   ],

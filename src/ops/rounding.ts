@@ -63,22 +63,24 @@ const layouts = new Map<DType, { readonly bits: DType; readonly fraction: number
   [dt.float16, { bits: dt.int16, fraction: 10, bias: 15 }],
 ]);
 
-/** mantissa · 2^exponent with the mantissa in [0.5, 1). */
+/** mantissa · 2^exponent with the mantissa in [0.5, 1). On the bits: XLA's CPU plugin takes subnormal numbers for zero. */
 function splitFloat(h: Builder, given: Value): [Value, Value] {
   const x = cast(h, given, computeType(given.dtype));
   const { bits, fraction, bias } = layouts.get(x.dtype)!;
   const int = (n: number | bigint): Value => h.splat(n, bits, x.shape);
-  const field = 2 * bias + 1;
-  const special = h.or(h.not(h.is_finite(x)), h.compare(x, fullLike(h, x, 0), "EQ"));
-  const exponentOf = (v: Value): Value =>
-    h.and(h.shift_right_logical(h.bitcast_convert(v, bits), int(fraction)), int(field));
-  // Subnormal numbers are scaled up first.
-  const tiny = h.compare(exponentOf(x), int(0), "EQ");
-  const scaled = h.select(tiny, h.multiply(x, fullLike(h, x, 2 ** 64)), x);
-  const shift = h.select(tiny, int(64), int(0));
-  const exponent = h.subtract(h.subtract(exponentOf(scaled), int(bias - 1)), shift);
-  const cleared = h.and(h.bitcast_convert(scaled, bits), h.not(int(BigInt(field) << BigInt(fraction))));
-  const half = h.or(cleared, int(BigInt(bias - 1) << BigInt(fraction)));
+  const raw = h.bitcast_convert(x, bits);
+  const field = h.and(h.shift_right_logical(raw, int(fraction)), int(2 * bias + 1));
+  const digits = h.and(raw, int((1n << BigInt(fraction)) - 1n));
+  const subnormal = h.compare(field, int(0), "EQ");
+  // How far the first digit of a subnormal number is from where a normal number has it.
+  const shift = h.subtract(h.count_leading_zeros(digits), int(bits.bits - 1 - fraction));
+  const normalized = h.select(subnormal, h.shift_left(digits, shift), digits);
+  const exponent = h.subtract(h.select(subnormal, h.subtract(int(1), shift), field), int(bias - 1));
+  const sign = h.and(raw, h.shift_left(int(1), int(bits.bits - 1)));
+  const cleared = h.and(normalized, int((1n << BigInt(fraction)) - 1n));
+  const half = h.or(h.or(sign, cleared), int(BigInt(bias - 1) << BigInt(fraction)));
+  const zero = h.and(subnormal, h.compare(digits, int(0), "EQ"));
+  const special = h.or(zero, h.compare(field, int(2 * bias + 1), "EQ"));
   const mantissa = h.select(special, x, h.bitcast_convert(half, x.dtype));
   return [cast(h, mantissa, given.dtype), h.convert(h.select(special, int(0), exponent), dt.int32)];
 }

@@ -55,8 +55,8 @@ op("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Gene
     if (num_samples <= 0) throw new TorchError("cannot sample n_sample <= 0 samples");
     if (!replacement && num_samples > self.shape[self.ndim - 1])
       throw new TorchError("cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-    // Reading a value waits for the device, which PyTorch does on CPU only.
-    if (self.device.type === "cpu" && self.storageRef.traced === null) {
+    // Waits for the values, as PyTorch does on every device; while a function is traced there are none.
+    if (self.storageRef.traced === null && self.device.type !== "meta") {
       const fault = t._multinomial_fault(self).item();
       if (fault === 1) throw new TorchError("probability tensor contains either `inf`, `nan` or element < 0");
       if (fault === 2) throw new TorchError("invalid multinomial distribution (sum of probabilities <= 0)");
