@@ -112,6 +112,12 @@ const takesLooseIntegers = (overload: Overload, i: number): boolean => {
   return type.base === "int" && type.list === 0 && i <= 1;
 };
 
+/** Whether tensors given one by one stand for the list at position `i`. */
+const takesLooseTensors = (overload: Overload, i: number): boolean => {
+  const { type } = overload.schema.args[i];
+  return overload.entry.definition.variadic === true && type.base === "Tensor" && type.list === 0;
+};
+
 /** Why arguments do not fit, as text when it is asked for: overloads are tried one after the other on the hot path. */
 type Mismatch = () => string;
 
@@ -135,6 +141,13 @@ function bindOne(
         if (!rest.every(isInt)) return mismatch(overload, i, args[used]);
         out[i] = rest;
         used = count;
+        continue;
+      }
+      if (args[used] instanceof Tensor && takesLooseTensors(overload, i)) {
+        let end = used;
+        while (end < count && args[end] instanceof Tensor) end++;
+        out[i] = args.slice(used, end);
+        used = end;
         continue;
       }
       value = args[used++];

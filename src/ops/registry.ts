@@ -69,6 +69,8 @@ export interface OpDefinition<T extends string> {
   wrapsNumbers?: boolean;
   /** Throws for values that PyTorch refuses and that are no part of the program, such as a negative exponent. */
   check?(args: ArgsOf<T, Tensor, ScalarArgument>): void;
+  /** Tensors may be given one by one for the list of tensors, as in `torch.block_diag(a, b)`. */
+  variadic?: boolean;
   /** `out` must have the type of the result; PyTorch casts to it elsewhere. */
   exactOut?: boolean;
   /** Arguments that the operator overwrites, in the order in which `lower` returns their new values. */

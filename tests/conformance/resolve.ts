@@ -14,6 +14,7 @@ const wrapped: Record<string, Call> = {
   where: (self, condition, ...rest) => (torch as unknown as Record<string, Call>).where(condition, self, ...rest),
   __getitem__: (self, index) => (self as Tensor).at(...(Array.isArray(index) ? (index as never[]) : [index as never])),
 };
+wrapped.einsum = (tensors, equation) => torch.einsum(equation as string, tensors as Tensor[]);
 const inplaceOnly = ["exponential", "geometric", "cauchy", "log_normal", "uniform"];
 for (const name of inplaceOnly) wrapped[name] = (self, ...rest) => (self as unknown as Record<string, Call>)[`${name}_`](...rest);
 wrapped["normal.in_place"] = (self, ...rest) => (self as unknown as Record<string, Call>).normal_(...rest);

@@ -89,6 +89,10 @@ function signatures(overload: Overload, method: boolean, returns: string): strin
     const tail = options.length > 0 ? [`options${required ? "" : "?"}: { ${options.join("; ")} }`] : [];
     out.push(`(${[...head, ...tail].join(", ")}): ${returns}`);
   }
+  if (overload.entry.definition.variadic && !method && lastRequired === positional.length) {
+    const head = positional.slice(0, -1).map((a) => `${nameOf(a)}: ${typeOf(overload, a)}`);
+    out.push(`(${[...head, `...${nameOf(positional[positional.length - 1])}: Tensor[]`].join(", ")}): ${returns}`);
+  }
   const first = overload.schema.args.findIndex((a) => a.type.base === "int" && a.type.list === 0);
   if (first >= 0 && first <= 1 && positional.length === first + (method ? 0 : 1)) {
     const head = positional.slice(0, -1).map((a) => `${nameOf(a)}: ${typeOf(overload, a)}`);
