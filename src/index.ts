@@ -15,6 +15,7 @@ export type { TensorData, TensorOptions, TypedArray } from "./api/factories.js";
 export { Slice, type Index } from "./api/indexing.js";
 export { finfo, iinfo } from "./api/info.js";
 export { is_complex, is_floating_point, is_storage, is_tensor, numel, result_type } from "./api/predicates.js";
+export { set_printoptions, type PrintOptions } from "./api/printing.js";
 export * as tpu from "./api/tpu.js";
 export * as autograd from "./autograd/index.js";
 export {

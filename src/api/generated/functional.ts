@@ -188,6 +188,176 @@ export interface Functional {
   tanhshrink(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** x / (1 + |x|). */
   softsign(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** A convolution of any rank, plain or transposed. @see https://docs.pytorch.org/docs/stable/generated/torch.convolution.html */
+  convolution(input: Tensor, weight: Tensor, bias: Tensor | null, stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, output_padding: readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  /** The gradient of a convolution's kernel. */
+  _convolution_weight(input: Tensor, grad_output: Tensor, weight_size: readonly number[], stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, groups: number, options?: { out?: Tensor }): Tensor;
+  /** The gradients of a convolution's input, kernel and bias. */
+  convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: readonly number[] | null, stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, output_padding: readonly number[], groups: number, output_mask: boolean | readonly boolean[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** A 1-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv1d.html */
+  conv1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  /** A 1-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose1d.html */
+  conv_transpose1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** A 2-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv2d.html */
+  conv2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  /** A 2-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose2d.html */
+  conv_transpose2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** A 3-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv3d.html */
+  conv3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
+  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
+  /** A 3-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose3d.html */
+  conv_transpose3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
+  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** A one-dimensional convolution of an input laid out as time, batch, channels. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_tbc.html */
+  conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, options?: { pad?: number; out?: Tensor }): Tensor;
+  conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: number, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool1d.html */
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window and its position in the flattened spatial dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool1d_with_indices.html */
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool2d.html */
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window and its position in the flattened spatial dimensions. */
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of `max_pool` with known positions. */
+  max_pool2d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, indices: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool3d.html */
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
+  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each window and its position in the flattened spatial dimensions. */
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
+  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of `max_pool` with known positions. */
+  max_pool3d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, indices: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The mean of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.avg_pool1d.html */
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; out?: Tensor }): Tensor;
+  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { out?: Tensor }): Tensor;
+  /** The mean of each window. */
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of the mean of each window. */
+  avg_pool2d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** The mean of each window. */
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { divisor_override?: number | null; out?: Tensor }): Tensor;
+  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of the mean of each window. */
+  avg_pool3d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** Cotangents of windows' means, spread over the windows. */
+  _avg_pool_backward(grad_output: Tensor, input_size: readonly number[], kernel_size: readonly number[], stride: readonly number[], padding: readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
+  /** Means of bins that divide each spatial dimension into `output_size` parts. @see https://docs.pytorch.org/docs/stable/generated/torch.adaptive_avg_pool1d.html */
+  adaptive_avg_pool1d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The largest element of each bin of the spatial dimensions and its flat position. @see https://docs.pytorch.org/docs/stable/generated/torch.adaptive_max_pool1d.html */
+  adaptive_max_pool1d(input: Tensor, output_size: number | readonly number[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** Means of bins that divide each spatial dimension into `output_size` parts. */
+  adaptive_avg_pool2d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Means of bins that divide each spatial dimension into `output_size` parts. @see https://docs.pytorch.org/docs/stable/generated/torch._adaptive_avg_pool2d.html */
+  _adaptive_avg_pool2d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  _adaptive_avg_pool2d_backward(grad_output: Tensor, input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each bin of the spatial dimensions and its flat position. */
+  adaptive_max_pool2d(input: Tensor, output_size: number | readonly number[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  adaptive_max_pool2d_backward(grad_output: Tensor, input: Tensor, indices: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Means of bins that divide each spatial dimension into `output_size` parts. */
+  adaptive_avg_pool3d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Means of bins that divide each spatial dimension into `output_size` parts. @see https://docs.pytorch.org/docs/stable/generated/torch._adaptive_avg_pool3d.html */
+  _adaptive_avg_pool3d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  _adaptive_avg_pool3d_backward(grad_output: Tensor, input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The largest element of each bin of the spatial dimensions and its flat position. */
+  adaptive_max_pool3d(input: Tensor, output_size: number | readonly number[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  adaptive_max_pool3d_backward(grad_output: Tensor, input: Tensor, indices: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Cotangents of bins' means, spread over the bins. */
+  _adaptive_avg_pool_backward(grad_output: Tensor, input_size: readonly number[], dims: number, options?: { out?: Tensor }): Tensor;
+  /** Pooled values back at their positions, zeros elsewhere. */
+  max_unpool2d(input: Tensor, indices: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Pooled values back at their positions, zeros elsewhere. */
+  max_unpool3d(input: Tensor, indices: Tensor, output_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The largest element of windows whose places are drawn at random, and its flat position. */
+  fractional_max_pool2d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[], random_samples: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  fractional_max_pool2d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[], indices: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The largest element of windows whose places are drawn at random, and its flat position. */
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[], random_samples: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  fractional_max_pool3d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[], indices: Tensor, options?: { out?: Tensor }): Tensor;
   /** The smallest integer not below each element. @see https://docs.pytorch.org/docs/stable/generated/torch.ceil.html */
   ceil(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** The largest integer not above each element. @see https://docs.pytorch.org/docs/stable/generated/torch.floor.html */
@@ -772,78 +942,6 @@ export interface Functional {
   /** @see https://docs.pytorch.org/docs/stable/generated/torch._trilinear.html */
   _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: readonly number[], expand2: readonly number[], expand3: readonly number[], sumdim: readonly number[], options?: { unroll_dim?: number; out?: Tensor }): Tensor;
   _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: readonly number[], expand2: readonly number[], expand3: readonly number[], sumdim: readonly number[], unroll_dim: number, options?: { out?: Tensor }): Tensor;
-  /** A convolution of any rank, plain or transposed. @see https://docs.pytorch.org/docs/stable/generated/torch.convolution.html */
-  convolution(input: Tensor, weight: Tensor, bias: Tensor | null, stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, output_padding: readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
-  /** The gradient of a convolution's kernel. */
-  _convolution_weight(input: Tensor, grad_output: Tensor, weight_size: readonly number[], stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, groups: number, options?: { out?: Tensor }): Tensor;
-  /** The gradients of a convolution's input, kernel and bias. */
-  convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: readonly number[] | null, stride: readonly number[], padding: readonly number[], dilation: readonly number[], transposed: boolean, output_padding: readonly number[], groups: number, output_mask: boolean | readonly boolean[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
-  /** A 1-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv1d.html */
-  conv1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
-  conv1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
-  /** A 1-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose1d.html */
-  conv_transpose1d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
-  /** A 2-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv2d.html */
-  conv2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
-  conv2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
-  /** A 2-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose2d.html */
-  conv_transpose2d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
-  /** A 3-dimensional convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv3d.html */
-  conv3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: string; dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, options?: { dilation?: number | readonly number[]; groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], options?: { groups?: number; out?: Tensor }): Tensor;
-  conv3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: string, dilation: number | readonly number[], groups: number, options?: { out?: Tensor }): Tensor;
-  /** A 3-dimensional transposed convolution. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_transpose3d.html */
-  conv_transpose3d(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], options?: { padding?: number | readonly number[]; output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], options?: { output_padding?: number | readonly number[]; groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], options?: { groups?: number; dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, options?: { dilation?: number | readonly number[]; out?: Tensor }): Tensor;
-  conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | null, stride: number | readonly number[], padding: number | readonly number[], output_padding: number | readonly number[], groups: number, dilation: number | readonly number[], options?: { out?: Tensor }): Tensor;
-  /** A one-dimensional convolution of an input laid out as time, batch, channels. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_tbc.html */
-  conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, options?: { pad?: number; out?: Tensor }): Tensor;
-  conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: number, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.alias_copy.html */
   alias_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.detach_copy.html */
@@ -1144,6 +1242,27 @@ export interface Functional {
   argmin(input: Tensor, dim: number | null, keepdim: boolean, options?: { out?: Tensor }): Tensor;
   /** The smallest and the largest element together. @see https://docs.pytorch.org/docs/stable/generated/torch.aminmax.html */
   aminmax(input: Tensor, options?: { dim?: number | null; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly min: Tensor; readonly max: Tensor };
+  /** Sliding blocks of an image as columns. */
+  im2col(input: Tensor, kernel_size: number | readonly number[], dilation: number | readonly number[], padding: number | readonly number[], stride: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  _spread(input: Tensor, frame: readonly number[], starts: readonly number[], strides: readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Columns as sliding blocks of an image; where blocks overlap they are added. */
+  col2im(input: Tensor, output_size: number | readonly number[], kernel_size: number | readonly number[], dilation: number | readonly number[], padding: number | readonly number[], stride: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Channels as pixels: (C·r², H, W) becomes (C, H·r, W·r). @see https://docs.pytorch.org/docs/stable/generated/torch.pixel_shuffle.html */
+  pixel_shuffle(input: Tensor, upscale_factor: number, options?: { out?: Tensor }): Tensor;
+  /** Pixels as channels: (C, H·r, W·r) becomes (C·r², H, W). @see https://docs.pytorch.org/docs/stable/generated/torch.pixel_unshuffle.html */
+  pixel_unshuffle(input: Tensor, downscale_factor: number, options?: { out?: Tensor }): Tensor;
+  /** Channels reordered so that groups are interleaved. @see https://docs.pytorch.org/docs/stable/generated/torch.channel_shuffle.html */
+  channel_shuffle(input: Tensor, groups: number, options?: { out?: Tensor }): Tensor;
+  /** Channels reordered so that groups are interleaved. @see https://docs.pytorch.org/docs/stable/generated/torch.native_channel_shuffle.html */
+  native_channel_shuffle(input: Tensor, groups: number, options?: { out?: Tensor }): Tensor;
+  /** The input at the places of a grid whose coordinates run from -1 to 1. @see https://docs.pytorch.org/docs/stable/generated/torch.grid_sampler_2d.html */
+  grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: number, padding_mode: number, align_corners: boolean, options?: { out?: Tensor }): Tensor;
+  /** The input at the places of a grid whose coordinates run from -1 to 1. @see https://docs.pytorch.org/docs/stable/generated/torch.grid_sampler_3d.html */
+  grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: number, padding_mode: number, align_corners: boolean, options?: { out?: Tensor }): Tensor;
+  /** `grid_sampler_2d` or `grid_sampler_3d`, as the input's rank says. @see https://docs.pytorch.org/docs/stable/generated/torch.grid_sampler.html */
+  grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: number, padding_mode: number, align_corners: boolean, options?: { out?: Tensor }): Tensor;
+  /** The grid that affine maps make of an output of a given size. @see https://docs.pytorch.org/docs/stable/generated/torch.affine_grid_generator.html */
+  affine_grid_generator(theta: Tensor, size: readonly number[], align_corners: boolean, options?: { out?: Tensor }): Tensor;
   /** Adds rows, scaled by `alpha`, at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_add.html */
   index_add(input: Tensor, dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
   /** Writes rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_copy.html */
@@ -1514,72 +1633,6 @@ export interface Functional {
   special_shifted_chebyshev_polynomial_w(x: Tensor, n: Tensor, options?: { out?: Tensor }): Tensor;
   special_shifted_chebyshev_polynomial_w(x: Scalar | SymScalar, n: Tensor, options?: { out?: Tensor }): Tensor;
   special_shifted_chebyshev_polynomial_w(x: Tensor, n: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
-  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool1d.html */
-  max_pool1d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
-  /** The largest element of each window and its position in the flattened spatial dimensions. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool1d_with_indices.html */
-  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool1d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
-  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool2d.html */
-  max_pool2d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
-  /** The largest element of each window and its position in the flattened spatial dimensions. */
-  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
-  /** The gradient of `max_pool` with known positions. */
-  max_pool2d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, indices: Tensor, options?: { out?: Tensor }): Tensor;
-  /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool3d.html */
-  max_pool3d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: Tensor }): Tensor;
-  max_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
-  /** The largest element of each window and its position in the flattened spatial dimensions. */
-  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { dilation?: number | readonly number[]; ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], options?: { ceil_mode?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
-  max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
-  /** The gradient of `max_pool` with known positions. */
-  max_pool3d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], dilation: number | readonly number[], ceil_mode: boolean, indices: Tensor, options?: { out?: Tensor }): Tensor;
-  /** The mean of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.avg_pool1d.html */
-  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
-  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
-  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; out?: Tensor }): Tensor;
-  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; out?: Tensor }): Tensor;
-  avg_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { out?: Tensor }): Tensor;
-  /** The mean of each window. */
-  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool2d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
-  /** The gradient of the mean of each window. */
-  avg_pool2d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
-  /** The mean of each window. */
-  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { ceil_mode?: boolean; count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, options?: { count_include_pad?: boolean; divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, options?: { divisor_override?: number | null; out?: Tensor }): Tensor;
-  avg_pool3d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
-  /** The gradient of the mean of each window. */
-  avg_pool3d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
-  /** Cotangents of windows' means, spread over the windows. */
-  _avg_pool_backward(grad_output: Tensor, input_size: readonly number[], kernel_size: readonly number[], stride: readonly number[], padding: readonly number[], ceil_mode: boolean, count_include_pad: boolean, divisor_override: number | null, options?: { out?: Tensor }): Tensor;
   /** The elements in order along a dimension, and where they were. Equal elements keep their order. @see https://docs.pytorch.org/docs/stable/generated/torch.sort.html */
   sort(input: Tensor, options?: { stable?: boolean | null; dim?: number; descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
   sort(input: Tensor, options?: { dim?: number; descending?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly values: Tensor; readonly indices: Tensor };
@@ -1794,6 +1847,106 @@ export interface Functional {
   /** The coordinates of a matrix's upper triangle. @see https://docs.pytorch.org/docs/stable/generated/torch.triu_indices.html */
   triu_indices(row: number, col: number, options?: { offset?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   triu_indices(row: number, col: number, offset: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Resizes the last dimensions by an interpolation. A scale of zero stands for none. */
+  _resize(input: Tensor, kind: string, output_size: readonly number[], align_corners: boolean, scales: readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
+  _resize_backward(grad_output: Tensor, kind: string, input_size: readonly number[], output_size: readonly number[], align_corners: boolean, scales: readonly number[], options?: { out?: Tensor }): Tensor;
+  /** Resizes with the nearest element, as it always was. */
+  upsample_nearest1d(input: Tensor, output_size: number | readonly number[], options?: { scales?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest1d(input: Tensor, output_size: number | readonly number[], scales: number | null, options?: { out?: Tensor }): Tensor;
+  upsample_nearest1d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  upsample_nearest1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes with the nearest element. */
+  _upsample_nearest_exact1d(input: Tensor, output_size: number | readonly number[], options?: { scales?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact1d(input: Tensor, output_size: number | readonly number[], scales: number | null, options?: { out?: Tensor }): Tensor;
+  _upsample_nearest_exact1d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  _upsample_nearest_exact1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes with the nearest element, as it always was. */
+  upsample_nearest2d(input: Tensor, output_size: number | readonly number[], options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest2d(input: Tensor, output_size: number | readonly number[], scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest2d(input: Tensor, output_size: number | readonly number[], scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  upsample_nearest2d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  upsample_nearest2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes with the nearest element. */
+  _upsample_nearest_exact2d(input: Tensor, output_size: number | readonly number[], options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact2d(input: Tensor, output_size: number | readonly number[], scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact2d(input: Tensor, output_size: number | readonly number[], scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  _upsample_nearest_exact2d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  _upsample_nearest_exact2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes with the nearest element, as it always was. */
+  upsample_nearest3d(input: Tensor, output_size: number | readonly number[], options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  upsample_nearest3d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  upsample_nearest3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_nearest3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes with the nearest element. */
+  _upsample_nearest_exact3d(input: Tensor, output_size: number | readonly number[], options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  _upsample_nearest_exact3d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  _upsample_nearest_exact3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_nearest_exact3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes by linear interpolation. */
+  upsample_linear1d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, options?: { scales?: number | null; out?: Tensor }): Tensor;
+  upsample_linear1d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales: number | null, options?: { out?: Tensor }): Tensor;
+  upsample_linear1d(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  upsample_linear1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales?: number | null; out?: Tensor }): Tensor;
+  upsample_linear1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes by bilinear interpolation. */
+  upsample_bilinear2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_bilinear2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_bilinear2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  upsample_bilinear2d(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  upsample_bilinear2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_bilinear2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_bilinear2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes by trilinear interpolation. */
+  upsample_trilinear3d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_trilinear3d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_trilinear3d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_trilinear3d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  upsample_trilinear3d(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  upsample_trilinear3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_trilinear3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_trilinear3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_trilinear3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes by bicubic interpolation. */
+  upsample_bicubic2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_bicubic2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_bicubic2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  upsample_bicubic2d(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  upsample_bicubic2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_bicubic2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  upsample_bicubic2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes by bilinear interpolation with antialiasing. */
+  _upsample_bilinear2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_bilinear2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_bilinear2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  _upsample_bilinear2d_aa(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  _upsample_bilinear2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_bilinear2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_bilinear2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  /** Resizes by bicubic interpolation with antialiasing. */
+  _upsample_bicubic2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_bicubic2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_bicubic2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
+  _upsample_bicubic2d_aa(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  _upsample_bicubic2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_bicubic2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
+  _upsample_bicubic2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   /** multinomial without a look at the values: rows that are no distribution give -1. */
   _multinomial(input: Tensor, num_samples: number, replacement: boolean, options?: { generator?: Generator | null; out?: Tensor }): Tensor;
   /** Why rows are no distributions: 1 NaN, infinite or negative numbers, 2 a sum of zero; 0 when all are. */
@@ -1855,7 +2008,7 @@ export interface Functional {
   _chunk_cat(tensors: readonly Tensor[], dim: number, num_chunks: number, options?: { out?: Tensor }): Tensor;
   /** Whether each row differs from the one before it. */
   _starts(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs. */
+  /** The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs. @see https://docs.pytorch.org/docs/stable/generated/torch.unique.html */
   unique(input: Tensor, options?: { sorted?: boolean; return_inverse?: boolean; return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;
   unique(input: Tensor, sorted: boolean, options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;
   unique(input: Tensor, sorted: boolean, return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;

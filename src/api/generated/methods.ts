@@ -1058,6 +1058,12 @@ export interface TensorMethods {
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_chunk.html */
   unsafe_chunk(chunks: number, options?: { dim?: number }): Tensor[];
   unsafe_chunk(chunks: number, dim: number): Tensor[];
+  /** The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unique.html */
+  unique(options?: { sorted?: boolean; return_inverse?: boolean; return_counts?: boolean; dim?: number | null }): Tensor;
+  unique(sorted: boolean, options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null }): Tensor;
+  unique(sorted: boolean, return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null }): Tensor;
+  unique(sorted: boolean, return_inverse: boolean, return_counts: boolean, options?: { dim?: number | null }): Tensor;
+  unique(sorted: boolean, return_inverse: boolean, return_counts: boolean, dim: number | null): Tensor;
   /** The elements without those equal to the one before them. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unique_consecutive.html */
   unique_consecutive(options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null }): Tensor;
   unique_consecutive(return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null }): Tensor;
