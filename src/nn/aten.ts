@@ -1,6 +1,6 @@
 /** @file The ATen operators, for everything in this layer. */
-import { functional } from "../api/index.js";
-import type { Torch } from "../ops/registry.js";
+import { functional, invoke, invokeInplace } from "../api/index.js";
+import { operators, type Torch } from "../ops/registry.js";
 import { TorchNotImplementedError } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
 
@@ -43,13 +43,10 @@ function missing(name: string): () => never {
   };
 }
 
-type ByName = Record<string, ((...args: readonly unknown[]) => Tensor) | undefined>;
-
 /** The operator, or its in-place form on the same arguments. */
 export function maybeInplace(name: string, inplace: boolean, input: Tensor, ...args: readonly unknown[]): Tensor {
-  const functions = functional as unknown as ByName;
-  if (!inplace) return (functions[name] ?? missing(name))(input, ...args);
-  const method = (input as unknown as ByName)[`${name}_`];
-  if (method) return method.call(input, ...args);
-  return (functions[`${name}_`] ?? missing(`${name}_`))(input, ...args);
+  const group = operators.get(inplace && operators.has(`${name}_`) ? `${name}_` : name);
+  if (!group) return missing(name)();
+  const all = [input, ...args];
+  return inplace && group.name === name ? invokeInplace(group, all) : (invoke(group, all) as Tensor);
 }

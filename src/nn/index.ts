@@ -34,3 +34,13 @@ export * from "./layers/padding.js";
 export * from "./layers/pooling.js";
 export * from "./layers/shape.js";
 export * from "./layers/sparse.js";
+export { MultiheadAttention } from "./layers/attention.js";
+export { GRU, GRUCell, LSTM, LSTMCell, RNN, RNNCell } from "./layers/rnn.js";
+export {
+  Transformer,
+  TransformerDecoder,
+  TransformerDecoderLayer,
+  TransformerEncoder,
+  TransformerEncoderLayer,
+} from "./layers/transformer.js";
+export { deepcopy } from "./deepcopy.js";

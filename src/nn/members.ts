@@ -57,11 +57,11 @@ export class Members<T> extends Map<string, T> {
 
 /** What `torch.typename` answers: a name for error messages. */
 export function typeText(x: unknown): string {
-  if (x instanceof Parameter) return "torch.nn.Parameter";
-  if (x instanceof Tensor) return "torch.FloatTensor".replace("Float", tensorKind(x));
+  if (x instanceof Tensor) return `torch.${kinds[x.dtype.name] ?? "Float"}Tensor`;
   if (x === null || x === undefined) return "NoneType";
   if (typeof x === "object") return x.constructor.name;
-  return { number: "float", string: "str", boolean: "bool", bigint: "int" }[typeof x as string] ?? typeof x;
+  if (typeof x === "number") return Number.isInteger(x) ? "int" : "float";
+  return { string: "str", boolean: "bool", bigint: "int" }[typeof x as string] ?? typeof x;
 }
 
 const kinds: Record<string, string> = {
@@ -75,7 +75,6 @@ const kinds: Record<string, string> = {
   uint8: "Byte",
   bool: "Bool",
 };
-const tensorKind = (t: Tensor): string => kinds[t.dtype.name] ?? "Float";
 
 /** What a module holds under a name. */
 export const valueOf = (module: Module, name: string): unknown => (module as unknown as Record<string, unknown>)[name];

@@ -283,7 +283,7 @@ export class Module {
   }
   /** Moves to a device without copying: the values are not defined afterwards. */
   to_empty({ device, recurse = true }: { device: DeviceLike; recurse?: boolean }): this {
-    return this._apply((t) => functional.empty_like(t, { device }), recurse);
+    return this._apply((t) => functional.empty(t.shape, { dtype: t.dtype, device }), recurse);
   }
   cpu(): this {
     return this.to("cpu");

@@ -7,6 +7,7 @@
 import type { DType, Scalar } from "../schema/index.js";
 import { TorchTypeError } from "../schema/index.js";
 import type { DeviceLike, Generator, Tensor } from "../tensor/index.js";
+import type { Module } from "./module.js";
 import type { FanMode, Nonlinearity } from "./init.js";
 
 /** How a loss is reduced. */
@@ -42,6 +43,9 @@ interface TypeNames {
   /** Amounts, or "valid" or "same". */
   Padding: number | readonly number[] | "valid" | "same";
   Distance: (a: Tensor, b: Tensor) => Tensor;
+  /** "relu", "gelu", or any function or module from a tensor to a tensor. */
+  Activation: "relu" | "gelu" | ((x: Tensor) => Tensor);
+  Module: Module;
 }
 
 interface Param {
@@ -136,55 +140,59 @@ export class Signature<S extends string> {
     this.declared = inner === "" ? [] : inner.split(", ").map(parseDeclared);
   }
 
-  /** The arguments by name, defaults filled in. Throws TorchTypeError in Python's words when they do not fit. */
-  bind(args: readonly unknown[]): Bound<S> {
+  /**
+   * The arguments by name, defaults filled in. Throws TorchTypeError in Python's words when they do not fit.
+   * `name`: what to call the function there, where several share a signature.
+   */
+  bind(args: readonly unknown[], name = this.name): Bound<S> {
     const { declared } = this;
     let count = args.length;
     while (count > 0 && args[count - 1] === undefined) count--;
     const last = count > 0 ? args[count - 1] : undefined;
     const keywords = isKeywords(last) ? last : null;
     if (keywords !== null) count--;
-    if (count > declared.length) throw this.tooMany(count);
+    if (count > declared.length) throw this.tooMany(name, count);
     const out: Record<string, unknown> = {};
     let used = 0;
     let missing: string[] | null = null;
     for (let i = 0; i < declared.length; i++) {
-      const { name, required, value } = declared[i];
-      const named = keywords?.[name];
-      if (keywords !== null && name in keywords) {
+      const { name: key, required, value } = declared[i];
+      const named = keywords?.[key];
+      if (keywords !== null && key in keywords) {
         used++;
         if (i < count && named !== undefined)
-          throw new TorchTypeError(`${this.name}() got multiple values for argument '${name}'`);
+          throw new TorchTypeError(`${name}() got multiple values for argument '${key}'`);
       }
       const given = i < count ? args[i] : named;
-      if (given !== undefined) out[name] = given;
-      else if (required) (missing ??= []).push(name);
-      else out[name] = value;
+      if (given !== undefined) out[key] = given;
+      else if (required) (missing ??= []).push(key);
+      else out[key] = value;
     }
     if (keywords !== null && used < Object.keys(keywords).length) {
       const unknown = Object.keys(keywords).find((k) => !declared.some((d) => d.name === k));
-      throw new TorchTypeError(`${this.name}() got an unexpected keyword argument '${unknown}'`);
+      throw new TorchTypeError(`${name}() got an unexpected keyword argument '${unknown}'`);
     }
-    if (missing !== null) throw this.missing(missing);
+    if (missing !== null) throw missingArguments(name, missing);
     return out as Bound<S>;
   }
 
-  private missing(names: readonly string[]): TorchTypeError {
-    const s = names.length === 1 ? "" : "s";
-    return new TorchTypeError(
-      `${this.name}() missing ${names.length} required positional argument${s}: ${listed(names)}`,
-    );
-  }
-
-  private tooMany(count: number): TorchTypeError {
-    const most = this.declared.length;
-    const least = this.declared.filter((d) => d.required).length;
+  private tooMany(name: string, count: number): TorchTypeError {
+    // Python counts the instance
+    const self = name.endsWith("__init__") ? 1 : 0;
+    const most = this.declared.length + self;
+    const least = this.declared.filter((d) => d.required).length + self;
+    count += self;
     const takes =
       least === most
         ? `${most} positional argument${most === 1 ? "" : "s"}`
         : `from ${least} to ${most} positional arguments`;
-    return new TorchTypeError(`${this.name}() takes ${takes} but ${count} ${count === 1 ? "was" : "were"} given`);
+    return new TorchTypeError(`${name}() takes ${takes} but ${count} ${count === 1 ? "was" : "were"} given`);
   }
+}
+
+function missingArguments(name: string, missing: readonly string[]): TorchTypeError {
+  const s = missing.length === 1 ? "" : "s";
+  return new TorchTypeError(`${name}() missing ${missing.length} required positional argument${s}: ${listed(missing)}`);
 }
 
 /** Reads a signature, as in `signature("Linear.__init__(int in_features, int out_features, bool bias=True)")`. */

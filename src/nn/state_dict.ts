@@ -82,7 +82,7 @@ function loadOne(
 ): void {
   if (!(from instanceof Tensor)) {
     errors.push(
-      `While copying the parameter named "${key}", expected torch.Tensor or Tensor-like object from checkpoint but received ${typeText(from)}`,
+      `While copying the parameter named "${key}", expected torch.Tensor or Tensor-like object from checkpoint but received <class '${typeText(from)}'>`,
     );
     return;
   }

@@ -97,7 +97,7 @@ function checkRank(input: Tensor, ...ranks: number[]): void {
 /** Batch normalization of any rank. */
 abstract class BatchNorm extends NormBase {
   constructor(...args: Args<typeof batchNorm.text>) {
-    super(batchNorm.bind(args));
+    super(batchNorm.bind(args, `${new.target.name}.__init__`));
   }
   override forward(input: Tensor): Tensor {
     this.checkInput(input);
@@ -147,7 +147,7 @@ abstract class InstanceNorm extends NormBase {
   /** The rank of an input without batch dimension. */
   protected abstract readonly unbatchedRank: number;
   constructor(...args: Args<typeof instanceNorm.text>) {
-    super(instanceNorm.bind(args));
+    super(instanceNorm.bind(args, `${new.target.name}.__init__`));
   }
   protected override checkInput(input: Tensor): void {
     checkRank(input, this.unbatchedRank, this.unbatchedRank + 1);

@@ -130,7 +130,7 @@ const transposedConvolutions = { 1: F.conv_transpose1d, 2: F.conv_transpose2d, 3
 
 abstract class Convolution extends ConvNd {
   constructor(dims: 1 | 2 | 3, args: Args<typeof conv.text>) {
-    super(dims, false, { ...conv.bind(args), output_padding: 0 });
+    super(dims, false, { ...conv.bind(args, `${new.target.name}.__init__`), output_padding: 0 });
   }
   override forward(input: Tensor): Tensor {
     const apply = convolutions[this.dims];
@@ -163,7 +163,7 @@ export class Conv3d extends Convolution {
 abstract class ConvolutionTranspose extends ConvNd {
   declare readonly padding: readonly number[];
   constructor(dims: 1 | 2 | 3, args: Args<typeof convTranspose.text>) {
-    const bound = convTranspose.bind(args);
+    const bound = convTranspose.bind(args, `${new.target.name}.__init__`);
     if (bound.padding_mode !== "zeros")
       throw new TorchValueError(`Only "zeros" padding mode is supported for ConvTranspose${dims}d`);
     super(dims, true, bound);

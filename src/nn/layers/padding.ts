@@ -34,7 +34,7 @@ abstract class PadNd extends Module {
 /** Padding with one number. */
 abstract class ConstantPad extends PadNd {
   constructor(dims: number, args: Args<typeof constant.text>) {
-    const { padding, value } = constant.bind(args);
+    const { padding, value } = constant.bind(args, `${new.target.name}.__init__`);
     super(dims, padding, "constant", value);
   }
   override extra_repr(): string {
@@ -68,7 +68,7 @@ function padClass(
 ): new (...args: Args<typeof plain.text>) => PadNd {
   return class extends PadNd {
     constructor(...args: Args<typeof plain.text>) {
-      super(dims, plain.bind(args).padding, mode, value);
+      super(dims, plain.bind(args, `${new.target.name}.__init__`).padding, mode, value);
     }
   };
 }

@@ -7,7 +7,7 @@ import * as F from "../functional/embedding.js";
 import * as init from "../init.js";
 import { Module } from "../module.js";
 import { Parameter } from "../parameter.js";
-import { pythonText } from "../printing.js";
+import { floatText } from "../printing.js";
 import { signature, type Args } from "../signature.js";
 
 const embedding = signature(
@@ -89,8 +89,8 @@ export class Embedding extends Module {
 function rowsText(m: Embedding): string {
   const parts = [String(m.num_embeddings), String(m.embedding_dim)];
   if (m.padding_idx !== null) parts.push(`padding_idx=${m.padding_idx}`);
-  if (m.max_norm !== null) parts.push(`max_norm=${pythonText(m.max_norm)}`);
-  if (m.norm_type !== 2) parts.push(`norm_type=${pythonText(m.norm_type)}`);
+  if (m.max_norm !== null) parts.push(`max_norm=${floatText(m.max_norm)}`);
+  if (m.norm_type !== 2) parts.push(`norm_type=${floatText(m.norm_type)}`);
   if (m.scale_grad_by_freq) parts.push("scale_grad_by_freq=True");
   return parts.join(", ");
 }
@@ -161,8 +161,8 @@ export class EmbeddingBag extends Module {
   }
   override extra_repr(): string {
     const parts = [String(this.num_embeddings), String(this.embedding_dim)];
-    if (this.max_norm !== null) parts.push(`max_norm=${pythonText(this.max_norm)}`);
-    if (this.norm_type !== 2) parts.push(`norm_type=${pythonText(this.norm_type)}`);
+    if (this.max_norm !== null) parts.push(`max_norm=${floatText(this.max_norm)}`);
+    if (this.norm_type !== 2) parts.push(`norm_type=${floatText(this.norm_type)}`);
     if (this.scale_grad_by_freq) parts.push("scale_grad_by_freq=True");
     parts.push(`mode='${this.mode}'`);
     if (this.padding_idx !== null) parts.push(`padding_idx=${this.padding_idx}`);
