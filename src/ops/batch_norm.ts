@@ -19,7 +19,8 @@ interface Inputs {
 
 /** All dimensions but the channels'. */
 const others = (x: Tensor): number[] => x.shape.map((_, i) => i).filter((i) => i !== 1);
-const perChannel = (t: Torch, v: Tensor, x: Tensor): Tensor => t.reshape(v, x.shape.map((n, i) => (i === 1 ? n : 1)));
+const perChannel = (t: Torch, v: Tensor, x: Tensor): Tensor =>
+  x.ndim < 2 ? v : t.reshape(v, x.shape.map((n, i) => (i === 1 ? n : 1)));
 
 interface Normalized {
   out: Tensor;

@@ -59,7 +59,8 @@ function defineExtreme(name: Name, largest: boolean): void {
       return extremeOver(h, self, dims, keepdim, largest);
     },
     grad: (t, { self, dim, keepdim }, dy, out) => ({ self: shareEvenly(t, self, dim, keepdim, dy, out) }),
-    doc: `The ${word} element along dimensions; its gradient is shared evenly among equal elements.`,
+    exactOut: true,
+  doc: `The ${word} element along dimensions; its gradient is shared evenly among equal elements.`,
   });
 
   op(`${name}(Tensor self) -> Tensor`, {
@@ -148,5 +149,6 @@ op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, T
       );
     return [t.amin(self, [dim], keepdim), t.amax(self, [dim], keepdim)];
   },
+  exactOut: true,
   doc: "The smallest and the largest element together.",
 });

@@ -154,6 +154,7 @@ op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Ten
   grad: (t, { self, dim, index }, dy) => ({
     self: index.numel() === 0 ? t.new_zeros(dy, self.shape) : t.scatter_add(t.new_zeros(dy, self.shape), dim, index, dy),
   }),
+  exactOut: true,
   doc: "One element for each position: the index takes the place of one dimension's coordinate.",
 });
 

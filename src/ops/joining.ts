@@ -91,12 +91,13 @@ for (const [rank, doc] of [
   [3, "At least three dimensions."],
 ] as const) {
   const name = `atleast_${rank}d` as const;
-  op(`${name}.Sequence(Tensor[] tensors) -> Tensor[]` as "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", {
-    composite: (t, { tensors }) => tensors.map((x) => t[name](x)),
-  });
   op(`${name}(Tensor self) -> Tensor` as "atleast_1d(Tensor self) -> Tensor", {
     composite: (t, { self }) => atLeast(t, self, rank),
     doc,
+  });
+  op(`${name}.Sequence(Tensor[] tensors) -> Tensor[]` as "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", {
+    composite: (t, { tensors }) => tensors.map((x) => t[name](x)),
+    variadic: true,
   });
 }
 
@@ -143,6 +144,7 @@ op("block_diag(Tensor[] tensors) -> Tensor", {
     });
     return t.cat(rows, 0);
   },
+  variadic: true,
   doc: "A matrix with the given matrices along its diagonal.",
 });
 
@@ -161,6 +163,7 @@ op(["meshgrid.indexing(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", "me
     const grids = order.map((x, i) => t.expand(t.reshape(x, shape.map((n, k) => (k === i ? n : 1))), shape));
     return swap ? [grids[1], grids[0], ...grids.slice(2)] : grids;
   },
+  variadic: true,
   doc: "The coordinates of a grid, from vectors of coordinates.",
 });
 
@@ -172,6 +175,7 @@ op("cartesian_prod(Tensor[] tensors) -> Tensor", {
     if (tensors.length === 1) return tensors[0];
     return t.stack(t.meshgrid(tensors, { indexing: "ij" }).map((g) => t.reshape(g, [-1])), 1);
   },
+  variadic: true,
   doc: "Every combination of one element from each vector, as rows.",
 });
 
@@ -213,5 +217,6 @@ op("broadcast_tensors(Tensor[] tensors) -> Tensor[]", {
     );
     return tensors.map((x) => t.expand(x, shape));
   },
+  variadic: true,
   doc: "All tensors expanded to one shape.",
 });

@@ -177,5 +177,6 @@ op("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", {
     const factor = t.where(t.gt(norm, maxnorm), t.div(maxnorm, t.add(norm, 1e-7)), t.ones_like(norm));
     return to(t, t.mul(to(t, self, type), factor), self.dtype);
   },
+  statics: ["p"],
   doc: "Scales down the slices along a dimension whose norm exceeds `maxnorm`.",
 });

@@ -15,6 +15,15 @@ const wrapped: Record<string, Call> = {
   __getitem__: (self, index) => (self as Tensor).at(...(Array.isArray(index) ? (index as never[]) : [index as never])),
 };
 wrapped.einsum = (tensors, equation) => torch.einsum(equation as string, tensors as Tensor[]);
+const F_ = F as unknown as Record<string, Call>;
+for (const name of ["nn.functional.embedding", "nn.functional.embedding_bag"])
+  wrapped[name] = (weight, indices, ...rest) => F_[name.slice("nn.functional.".length)](indices, weight, ...rest);
+wrapped.max_pool2d_with_indices_backward = (self, options) => {
+  const { kernel_size, stride, padding, dilation, ceil_mode } = { stride: [], padding: 0, dilation: 1, ceil_mode: false, ...(options as Record<string, unknown>) } as Record<string, unknown>;
+  const args = [kernel_size, stride, padding, dilation, ceil_mode];
+  const [out, indices] = (functional as unknown as Record<string, Call>).max_pool2d_with_indices(self, ...args) as Tensor[];
+  return (functional as unknown as Record<string, Call>).max_pool2d_with_indices_backward(torch.ones_like(out), self, ...args, indices);
+};
 const inplaceOnly = ["exponential", "geometric", "cauchy", "log_normal", "uniform"];
 for (const name of inplaceOnly) wrapped[name] = (self, ...rest) => (self as unknown as Record<string, Call>)[`${name}_`](...rest);
 wrapped["normal.in_place"] = (self, ...rest) => (self as unknown as Record<string, Call>).normal_(...rest);
