@@ -48,7 +48,6 @@ import { lacks, namedMembers, ownerAt, submoduleAt, valueAt, walk } from "./trav
 const membersArgs = signature("named_members(str prefix='', bool recurse=True, bool remove_duplicate=True)");
 const modulesArgs = signature("named_modules(str prefix='', bool remove_duplicate=True)");
 
-// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
 export interface Module {
   /** A module is called like a function: its hooks run around its `forward`. */
   (...args: Parameters<this["forward"]>): ReturnType<this["forward"]>;
@@ -70,7 +69,6 @@ export interface Module {
  *
  * @see https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
  */
-// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
 export class Module {
   /** @internal */
   declare readonly [moduleState]: ModuleState;
