@@ -35,7 +35,8 @@ export interface TensorApi {
     target: DeviceLike | DType | Tensor,
     options?: { dtype?: DType; device?: DeviceLike; copy?: boolean; non_blocking?: boolean },
   ): Tensor;
-  to(target: DeviceLike, dtype: DType): Tensor;
+  to(target: DeviceLike, dtype: DType, non_blocking?: boolean, copy?: boolean): Tensor;
+  to(target: DType | Tensor, non_blocking: boolean, copy?: boolean): Tensor;
   to(options: { dtype?: DType; device?: DeviceLike; copy?: boolean; non_blocking?: boolean }): Tensor;
   cpu(): Tensor;
   tpu(index?: number): Tensor;
@@ -123,22 +124,24 @@ interface Move {
   copy: boolean;
 }
 
-function parseMove(target: unknown, options: unknown): Move {
+/** Reads what PyTorch's `to` takes: a dtype, a device or a tensor, then non_blocking and copy, or options by name. */
+function parseMove(given: readonly unknown[]): Move {
   const move: Move = { dtype: null, device: null, copy: false };
-  const take = (x: unknown): void => {
-    if (x === undefined || x === null) return;
+  const flags: boolean[] = [];
+  for (const x of given) {
+    if (x === undefined || x === null) continue;
     if (x instanceof DType) move.dtype = x;
     else if (x instanceof Tensor) [move.dtype, move.device] = [x.dtype, x.device];
     else if (x instanceof Device || typeof x === "string" || typeof x === "number") move.device = deviceOf(x);
+    else if (typeof x === "boolean") flags.push(x);
     else if (typeof x === "object") {
-      const o = x as { dtype?: DType; device?: DeviceLike; copy?: boolean };
+      const o = x as { dtype?: DType | null; device?: DeviceLike | null; copy?: boolean };
       move.dtype = o.dtype ?? move.dtype;
-      move.device = o.device === undefined ? move.device : deviceOf(o.device);
-      move.copy = o.copy ?? false;
+      move.device = o.device === undefined || o.device === null ? move.device : deviceOf(o.device);
+      move.copy = o.copy ?? move.copy;
     } else throw new TorchTypeError(`to(): expected a dtype, a device or a tensor, got ${typeof x}`);
-  };
-  take(target);
-  take(options);
+  }
+  if (flags.length > 1) move.copy = flags[1];
   return move;
 }
 
@@ -218,8 +221,8 @@ const methods: Omit<TensorApi, keyof typeof conversions> & ThisType<Tensor> = {
   toBytes() {
     return bytesOf(this);
   },
-  to(target: unknown, options?: unknown) {
-    return moveTo(this as unknown as Tensor, parseMove(target, options));
+  to(...given: unknown[]) {
+    return moveTo(this as unknown as Tensor, parseMove(given));
   },
   cpu() {
     return this.to("cpu");

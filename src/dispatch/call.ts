@@ -235,8 +235,11 @@ function inline(overload: Overload, given: readonly unknown[]): Tensor[] {
 }
 
 function appendLowering(trace: Trace, overload: Overload, given: readonly unknown[]): Tensor[] {
-  const toRef = (a: unknown): NodeArg =>
-    a instanceof Tensor ? trace.ref(a) : Array.isArray(a) ? (a as unknown[]).map(toRef) : a;
+  const { shapeOnly } = overload.entry.definition;
+  const toRef = (a: unknown): NodeArg => {
+    if (a instanceof Tensor) return shapeOnly ? trace.blank(a.spec.aval) : trace.ref(a);
+    return Array.isArray(a) ? (a as unknown[]).map(toRef) : a;
+  };
   const nodeArgs = given.map(toRef);
   const avals = inferAvals(overload, nodeArgs);
   const values = trace.append(

@@ -77,6 +77,12 @@ export class Trace {
     return node.outputs;
   }
 
+  /** Stands for a tensor of which only type and shape are read: the graph does not depend on its value. */
+  blank(of: Aval): Ref {
+    const [value] = this.append("blank", null, [], [of], ({ h }) => [h.splat(0, of.dtype, of.shape)]);
+    return new Ref(value, rootSpec(of), []);
+  }
+
   /** Writes `value` to what `target` shows: its storage holds a new value from here on. */
   write(target: Tensor, value: Tensor): void {
     const storage = target.storageRef;
@@ -154,7 +160,7 @@ export function emitOperator(
       named[a.name] !== null &&
       !(named[a.name] instanceof ScalarValue)
     ) {
-      if (!overload.entry.definition.statics?.includes(a.name)) named[a.name] = scalar(named[a.name]);
+      named[a.name] = scalar(named[a.name]);
     }
   });
   const out = lower!(h, named, { rng: () => context.rng(rngIndex) });

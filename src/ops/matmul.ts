@@ -120,18 +120,25 @@ function addTo(
         const { self, beta, alpha } = args;
         const x = (args as unknown as Record<string, Tensor>)[a];
         const y = (args as unknown as Record<string, Tensor>)[b];
-        let out = multiply(t, x, y);
-        if (alpha !== 1) out = t.mul(out, alpha);
         if (self.dtype !== x.dtype)
           throw new TorchError(
             `${name}(): expected self and ${a} to have the same dtype, but got: ${self.dtype.name} and ${x.dtype.name}`,
           );
+        const wide = computeType(x.dtype);
+        const widen = (v: Tensor): Tensor => (v.dtype === wide ? v : t._to_copy(v, { dtype: wide }));
+        // numbers are cast to the element type first, as in PyTorch: 0.6 is 0 beside integers
+        const factor = (s: typeof alpha): Tensor => t.scalar_tensor(s, { dtype: wide, device: x.device });
+        let out = multiply(t, widen(x), widen(y));
         if (self.ndim > rank)
           throw new TorchError(
             `expand(${out.dtype.toString()}{[${self.shape.join(", ")}]}, size=[${out.shape.join(", ")}]): the number of sizes provided (${out.ndim}) must be greater or equal to the number of dimensions in the tensor (${self.ndim})`,
           );
-        const added = t.expand(self, out.shape);
-        return beta === 0 ? out : t.add(out, beta === 1 ? added : t.mul(added, beta));
+        if (alpha !== 1) out = t.mul(out, factor(alpha));
+        if (beta !== 0) {
+          const added = widen(t.expand(self, out.shape));
+          out = t.add(out, beta === 1 ? added : t.mul(added, factor(beta)));
+        }
+        return out.dtype === self.dtype ? out : t._to_copy(out, { dtype: self.dtype });
       },
       statics: ["beta"],
       doc: `The product of ${a} and ${b}, added to self.`,

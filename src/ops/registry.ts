@@ -75,6 +75,8 @@ export interface OpDefinition<T extends string> {
   exactOut?: boolean;
   /** Arguments that the operator overwrites, in the order in which `lower` returns their new values. */
   mutates?: readonly string[];
+  /** Reads of its tensors only type and shape, as `zeros_like` does. */
+  shapeOnly?: boolean;
   /** Makes tensors from no tensor: dtype, device and requires_grad are arguments. */
   factory?: boolean;
   /** Results (by position) that carry no gradient, such as indices. */

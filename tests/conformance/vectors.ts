@@ -39,6 +39,11 @@ export interface Recording {
   readonly schema?: string;
 }
 
+const tuples = new WeakSet<object>();
+
+/** Whether a decoded array was a tuple in Python. */
+export const isTuple = (x: unknown): boolean => Array.isArray(x) && tuples.has(x);
+
 /** One operator's recorded calls and their tensors. */
 export class Vectors {
   readonly recording: Recording;
@@ -90,8 +95,11 @@ export class Vectors {
         return new torch.Slice(...(this.decode(x, leaves) as [number | null, number | null, number | null]));
       case "$ellipsis":
         return "...";
-      case "$tuple":
-        return this.decode(x, leaves);
+      case "$tuple": {
+        const items = this.decode(x, leaves) as unknown[];
+        tuples.add(items);
+        return items;
+      }
       case "$dict":
         return Object.fromEntries(Object.entries(x as Record<string, Encoded>).map(([k, e]) => [k, this.decode(e, leaves)]));
       default:

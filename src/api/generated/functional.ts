@@ -1093,6 +1093,20 @@ export interface Functional {
   /** Running integrals along a dimension by the trapezoid rule. @see https://docs.pytorch.org/docs/stable/generated/torch.cumulative_trapezoid.html */
   cumulative_trapezoid(y: Tensor, x: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
   cumulative_trapezoid(y: Tensor, options?: { dx?: Scalar | SymScalar; dim?: number; out?: Tensor }): Tensor;
+  /** The distance of order `p` between every row of one matrix and every row of another. @see https://docs.pytorch.org/docs/stable/generated/torch.cdist.html */
+  cdist(x1: Tensor, x2: Tensor, options?: { p?: number; compute_mode?: number | null; out?: Tensor }): Tensor;
+  cdist(x1: Tensor, x2: Tensor, p: number, options?: { compute_mode?: number | null; out?: Tensor }): Tensor;
+  cdist(x1: Tensor, x2: Tensor, p: number, compute_mode: number | null, options?: { out?: Tensor }): Tensor;
+  cdist(x1: Tensor, x2: Tensor, options?: { p?: number; compute_mode?: string; out?: Tensor }): Tensor;
+  cdist(x1: Tensor, x2: Tensor, p: number, options?: { compute_mode?: string; out?: Tensor }): Tensor;
+  cdist(x1: Tensor, x2: Tensor, p: number, compute_mode: string, options?: { out?: Tensor }): Tensor;
+  _cdist_forward(x1: Tensor, x2: Tensor, p: number, compute_mode: number | null, options?: { out?: Tensor }): Tensor;
+  /** The distances of order `p` between every two rows. @see https://docs.pytorch.org/docs/stable/generated/torch.pdist.html */
+  pdist(input: Tensor, options?: { p?: number; out?: Tensor }): Tensor;
+  pdist(input: Tensor, p: number, options?: { out?: Tensor }): Tensor;
+  /** The distances of order `p` between every two rows. */
+  _pdist_forward(input: Tensor, options?: { p?: number; out?: Tensor }): Tensor;
+  _pdist_forward(input: Tensor, p: number, options?: { out?: Tensor }): Tensor;
   /** Zeros with probability p, the rest scaled by 1 / (1 - p); and the mask of what was kept. @see https://docs.pytorch.org/docs/stable/generated/torch.native_dropout.html */
   native_dropout(input: Tensor, p: number, train: boolean | null, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
   /** The gradient of dropout from its mask. */
@@ -1242,6 +1256,14 @@ export interface Functional {
   argmin(input: Tensor, dim: number | null, keepdim: boolean, options?: { out?: Tensor }): Tensor;
   /** The smallest and the largest element together. @see https://docs.pytorch.org/docs/stable/generated/torch.aminmax.html */
   aminmax(input: Tensor, options?: { dim?: number | null; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly min: Tensor; readonly max: Tensor };
+  /** Derivatives of samples along dimensions, by central differences. @see https://docs.pytorch.org/docs/stable/generated/torch.gradient.html */
+  gradient(input: Tensor, options?: { spacing?: Scalar | SymScalar | null; dim?: number | null; edge_order?: number; out?: Tensor }): Tensor[];
+  gradient(input: Tensor, options: { spacing: Scalar | SymScalar; dim: readonly number[]; edge_order?: number; out?: Tensor }): Tensor[];
+  gradient(input: Tensor, options: { dim: readonly number[]; edge_order?: number; out?: Tensor }): Tensor[];
+  gradient(input: Tensor, options: { spacing: readonly (Scalar | SymScalar)[]; dim?: number | null; edge_order?: number; out?: Tensor }): Tensor[];
+  gradient(input: Tensor, options: { spacing: readonly (Scalar | SymScalar)[]; dim: readonly number[]; edge_order?: number; out?: Tensor }): Tensor[];
+  gradient(input: Tensor, options: { spacing: readonly Tensor[]; dim?: number | null; edge_order?: number; out?: Tensor }): Tensor[];
+  gradient(input: Tensor, options: { spacing: readonly Tensor[]; dim: readonly number[]; edge_order?: number; out?: Tensor }): Tensor[];
   /** Sliding blocks of an image as columns. */
   im2col(input: Tensor, kernel_size: number | readonly number[], dilation: number | readonly number[], padding: number | readonly number[], stride: number | readonly number[], options?: { out?: Tensor }): Tensor;
   _spread(input: Tensor, frame: readonly number[], starts: readonly number[], strides: readonly number[], options?: { out?: Tensor }): Tensor;
@@ -1263,6 +1285,48 @@ export interface Functional {
   grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: number, padding_mode: number, align_corners: boolean, options?: { out?: Tensor }): Tensor;
   /** The grid that affine maps make of an output of a given size. @see https://docs.pytorch.org/docs/stable/generated/torch.affine_grid_generator.html */
   affine_grid_generator(theta: Tensor, size: readonly number[], align_corners: boolean, options?: { out?: Tensor }): Tensor;
+  /** How often each number occurs, or the sum of its weights. Reads the largest number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.bincount.html */
+  bincount(input: Tensor, options?: { weights?: Tensor | null; minlength?: number; out?: Tensor }): Tensor;
+  bincount(input: Tensor, weights: Tensor | null, options?: { minlength?: number; out?: Tensor }): Tensor;
+  bincount(input: Tensor, weights: Tensor | null, minlength: number, options?: { out?: Tensor }): Tensor;
+  /** `bincount` with a known number of bins. */
+  _bincount(input: Tensor, weights: Tensor | null, size: number, options?: { out?: Tensor }): Tensor;
+  /** Counts in `bins` equal bins between `min` and `max`; equal ends stand for those of the data. @see https://docs.pytorch.org/docs/stable/generated/torch.histc.html */
+  histc(input: Tensor, options?: { bins?: number; min?: Scalar | SymScalar; max?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  histc(input: Tensor, bins: number, options?: { min?: Scalar | SymScalar; max?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  histc(input: Tensor, bins: number, min: Scalar | SymScalar, options?: { max?: Scalar | SymScalar; out?: Tensor }): Tensor;
+  histc(input: Tensor, bins: number, min: Scalar | SymScalar, max: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
+  /** The edges of equal bins over a range, or over the data. */
+  _histogram_edges(input: Tensor, bins: number, range: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** Counts in the cells of a grid of bins; points are rows. */
+  _histogram_counts(input: Tensor, bins: readonly Tensor[], weight: Tensor | null, density: boolean, options?: { out?: Tensor }): Tensor;
+  /** Counts in bins, and the bins' edges. @see https://docs.pytorch.org/docs/stable/generated/torch.histogram.html */
+  histogram(input: Tensor, options?: { bins?: number; range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
+  histogram(input: Tensor, bins: number, options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
+  histogram(input: Tensor, bins: Tensor, options?: { weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_bin_edges.html */
+  _histogramdd_bin_edges(input: Tensor, bins: readonly number[], options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: Tensor }): Tensor[];
+  _histogramdd_bin_edges(input: Tensor, ...bins: number[]): Tensor[];
+  _histogramdd_bin_edges(input: Tensor, ...args: [...bins: number[], options: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: Tensor }]): Tensor[];
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_from_bin_cts.html */
+  _histogramdd_from_bin_cts(input: Tensor, bins: readonly number[], options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: Tensor }): Tensor;
+  _histogramdd_from_bin_cts(input: Tensor, ...bins: number[]): Tensor;
+  _histogramdd_from_bin_cts(input: Tensor, ...args: [...bins: number[], options: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: Tensor }]): Tensor;
+  /** @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_from_bin_tensors.html */
+  _histogramdd_from_bin_tensors(input: Tensor, bins: readonly Tensor[], options?: { weight?: Tensor | null; density?: boolean; out?: Tensor }): Tensor;
+  /** Counts in the cells of a grid of bins, and the bins' edges; points are rows. @see https://docs.pytorch.org/docs/stable/generated/torch.histogramdd.html */
+  histogramdd(input: Tensor, bins: readonly number[], options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: readonly number[], range: readonly number[] | null, options?: { weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: readonly number[], range: readonly number[] | null, weight: Tensor | null, options?: { density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: readonly number[], range: readonly number[] | null, weight: Tensor | null, density: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: number, options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: number, range: readonly number[] | null, options?: { weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: number, range: readonly number[] | null, weight: Tensor | null, options?: { density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: number, range: readonly number[] | null, weight: Tensor | null, density: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: readonly Tensor[], options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: readonly Tensor[], range: readonly number[] | null, options?: { weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: readonly Tensor[], range: readonly number[] | null, weight: Tensor | null, options?: { density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
+  histogramdd(input: Tensor, bins: readonly Tensor[], range: readonly number[] | null, weight: Tensor | null, density: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
   /** Adds rows, scaled by `alpha`, at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_add.html */
   index_add(input: Tensor, dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar | SymScalar; out?: Tensor }): Tensor;
   /** Writes rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_copy.html */
@@ -1358,6 +1422,18 @@ export interface Functional {
   /** input · weightᵀ + bias. */
   linear(input: Tensor, weight: Tensor, options?: { bias?: Tensor | null; out?: Tensor }): Tensor;
   linear(input: Tensor, weight: Tensor, bias: Tensor | null, options?: { out?: Tensor }): Tensor;
+  /** Flat positions as one coordinate for each dimension. */
+  unravel_index(indices: Tensor, shape: readonly number[], options?: { out?: Tensor }): Tensor[];
+  unravel_index(indices: Tensor, ...shape: number[]): Tensor[];
+  unravel_index(indices: Tensor, ...args: [...shape: number[], options: { out?: Tensor }]): Tensor[];
+  /** Whether each element is among others. @see https://docs.pytorch.org/docs/stable/generated/torch.isin.html */
+  isin(elements: Tensor, test_elements: Tensor, options?: { assume_unique?: boolean; invert?: boolean; out?: Tensor }): Tensor;
+  isin(elements: Tensor, test_element: Scalar | SymScalar, options?: { assume_unique?: boolean; invert?: boolean; out?: Tensor }): Tensor;
+  isin(element: Scalar | SymScalar, test_elements: Tensor, options?: { assume_unique?: boolean; invert?: boolean; out?: Tensor }): Tensor;
+  /** Sums, means, products or extreme values of segments of a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.segment_reduce.html */
+  segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
+  /** Sums, means, products or extreme values of segments of a dimension. */
+  _segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | SymScalar | null; out?: Tensor }): Tensor;
   _view_backward(grad: Tensor, step: unknown, input: unknown, options?: { offset?: Scalar | SymScalar; out?: Tensor }): Tensor;
   _view_backward(grad: Tensor, step: unknown, input: unknown, offset: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   _view_copy_step(input: Tensor, step: unknown, options?: { offset?: Scalar | SymScalar; out?: Tensor }): Tensor;

@@ -720,6 +720,19 @@ export interface TensorMethods {
   argmin(dim: number | null, keepdim: boolean): Tensor;
   /** The smallest and the largest element together. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.aminmax.html */
   aminmax(options?: { dim?: number | null; keepdim?: boolean }): [Tensor, Tensor] & { readonly min: Tensor; readonly max: Tensor };
+  /** How often each number occurs, or the sum of its weights. Reads the largest number on the host. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.bincount.html */
+  bincount(options?: { weights?: Tensor | null; minlength?: number }): Tensor;
+  bincount(weights: Tensor | null, options?: { minlength?: number }): Tensor;
+  bincount(weights: Tensor | null, minlength: number): Tensor;
+  /** Counts in `bins` equal bins between `min` and `max`; equal ends stand for those of the data. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.histc.html */
+  histc(options?: { bins?: number; min?: Scalar | SymScalar; max?: Scalar | SymScalar }): Tensor;
+  histc(bins: number, options?: { min?: Scalar | SymScalar; max?: Scalar | SymScalar }): Tensor;
+  histc(bins: number, min: Scalar | SymScalar, options?: { max?: Scalar | SymScalar }): Tensor;
+  histc(bins: number, min: Scalar | SymScalar, max: Scalar | SymScalar): Tensor;
+  /** Counts in bins, and the bins' edges. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.histogram.html */
+  histogram(options?: { bins?: number; range?: readonly number[] | null; weight?: Tensor | null; density?: boolean }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
+  histogram(bins: number, options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
+  histogram(bins: Tensor, options?: { weight?: Tensor | null; density?: boolean }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
   /** Adds rows, scaled by `alpha`, at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_add.html */
   index_add(dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar | SymScalar }): Tensor;
   index_add_(dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar | SymScalar }): Tensor;
