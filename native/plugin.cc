@@ -3,7 +3,13 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
+#include <cstdio>
 #include <map>
 #include <mutex>
 
@@ -17,6 +23,23 @@ std::mutex registry_mutex;
 std::map<std::string, Plugin*>& Registry() {
   static auto* registry = new std::map<std::string, Plugin*>();
   return *registry;
+}
+
+// libtpu gives every thread a timer that sends SIGPROF, and ignores the signal. Node sets all signals back to their
+// defaults when it ends, and SIGPROF's is to end the process with a failure: so the timers end first.
+void StopProfilingTimers(void*) {
+#ifdef __linux__
+  FILE* timers = fopen("/proc/self/timers", "r");
+  if (!timers) return;
+  char line[128];
+  std::vector<int> profiling;
+  for (int id = -1, number = 0; fgets(line, sizeof line, timers);) {
+    if (sscanf(line, "ID: %d", &number) == 1) id = number;
+    if (sscanf(line, "signal: %d/", &number) == 1 && number == SIGPROF) profiling.push_back(id);
+  }
+  fclose(timers);
+  for (int id : profiling) syscall(SYS_timer_delete, id);
+#endif
 }
 
 // Loads and initializes. Null with `failure` set if that does not work.
@@ -71,6 +94,9 @@ napi_value LoadPlugin(napi_env env, napi_callback_info info) {
     }
   }
   if (!plugin) return Throw(env, failure.code, failure.message);
+  EnvData* data = GetEnvData(env);
+  if (!data->stops_timers) napi_add_env_cleanup_hook(env, StopProfilingTimers, nullptr);
+  data->stops_timers = true;
   napi_value handle = nullptr;
   napi_create_external(env, plugin, nullptr, nullptr, &handle);
   return handle;

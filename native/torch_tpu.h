@@ -142,6 +142,7 @@ napi_value SetErrorFactory(napi_env env, napi_callback_info info);
 
 struct EnvData {
   napi_ref error_factory = nullptr;
+  bool stops_timers = false;  // plugin.cc
   std::shared_ptr<Completions> completions;
 };
 EnvData* GetEnvData(napi_env env);

@@ -17,8 +17,7 @@ const doctor = 'run "npx torch-tpu doctor" to see what this machine lacks';
  * The path of the addon: the prebuilt one of this platform if the package has it, else the one that was built here.
  * Throws AddonError if there is neither.
  */
-export function addonPath(): string {
-  const platform = `${process.platform}-${process.arch}`;
+export function addonPath(platform = `${process.platform}-${process.arch}`): string {
   const candidates = ["prebuilt", "build"].flatMap((kind) =>
     nativeFolders.map((folder) => `${folder}${kind}/${platform}/torch_tpu.node`),
   );

@@ -113,18 +113,34 @@ describe.skipIf(noPlugin)("asynchronous", () => {
     expect(results.map((r) => floats(r)[0])).toEqual(buffers.map((_, i) => i));
   });
 
-  test("an execution that fails later throws when its result is read or used", async () => {
-    // No host callbacks here: a custom call that nobody registered fails when it runs, on plugins that do not refuse it
-    // when it is compiled.
-    const failing = program(
-      "%a: tensor<2xf32>",
-      "tensor<2xf32>",
-      "%0 = stablehlo.custom_call @no_such_target(%a) : (tensor<2xf32>) -> tensor<2xf32> return %0 : tensor<2xf32>",
+  test("an execution that fails later throws when its result is read or used, with the reason", async () => {
+    const large = "tensor<2x2x1000000x1000000xf32>";
+    const tooLarge = client.compile(
+      program(
+        "%a: tensor<2x2xf32>",
+        "tensor<2x2x1x1xf32>",
+        `%b = stablehlo.broadcast_in_dim %a, dims = [0, 1] : (tensor<2x2xf32>) -> ${large}
+         %c = "stablehlo.sort"(%b) ({ ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+           %l = stablehlo.compare LT, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>
+           stablehlo.return %l : tensor<i1> }) {dimension = 2 : i64} : (${large}) -> ${large}
+         %s = stablehlo.slice %c [0:2, 0:2, 5:6, 5:6] : (${large}) -> tensor<2x2x1x1xf32> return %s : tensor<2x2x1x1xf32>`,
+      ),
+      fastCompile,
     );
-    const attempt = async (): Promise<void> => {
-      const [y] = client.compile(failing).execute([f32(client, [1, 2])]);
-      await y.toHost();
-    };
-    await expect(attempt()).rejects.toThrowError(/no_such_target/);
+    const [y] = tooLarge.execute([f32(client, [1, 2, 3, 4], [2, 2])]);
+    const reason = /Out of memory allocating 16000000000000 bytes/;
+    expect(() => y.toHostSync()).toThrowError(reason);
+    expect(() => y.readySync()).toThrowError(reason);
+    await expect(y.toHost()).rejects.toThrowError(reason);
+    await expect(y.ready()).rejects.toThrowError(reason);
+    const add = client.compile(addProgram("2x2x1x1xf32"), fastCompile);
+    const use = async (): Promise<unknown> => add.execute([y, y])[0].toHost();
+    await expect(use()).rejects.toThrowError(reason);
+  });
+
+  test("what cannot run is refused when it is compiled", () => {
+    const unknown =
+      "%0 = stablehlo.custom_call @no_such_target(%a) : (tensor<f32>) -> tensor<f32> return %0 : tensor<f32>";
+    expect(() => client.compile(program("%a: tensor<f32>", "tensor<f32>", unknown))).toThrowError(/no_such_target/);
   });
 });

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { bfloat16, dtypes, float32, int32, uint8 } from "../schema/index.js";
 import type { PjrtError } from "./index.js";
-import { deleteRaw, Plugin, UnimplementedError, type Client } from "./index.js";
+import { AddonError, addonPath, deleteRaw, Plugin, UnimplementedError, type Client } from "./index.js";
 import {
   addProgram,
   cpuPluginPath,
@@ -22,6 +22,19 @@ const identity = (type: string, minorToMajor: string): string =>
     `tensor<${type}> {mhlo.layout_mode = "${minorToMajor}"}`,
     `return %a : tensor<${type}>`,
   );
+
+describe("the native addon", () => {
+  test("is found from src/ as from dist/src/", () => {
+    expect(addonPath()).toMatch(/native\/(?:prebuilt|build)\/[^/]+\/torch_tpu\.node$/);
+  });
+
+  test("missing, it is an error that says how to get it", () => {
+    expect(() => addonPath("plan9-vax")).toThrowError(
+      /the native addon of torch-tpu for plan9-vax is missing.*C\+\+ compiler.*npx torch-tpu setup.*npx torch-tpu doctor/,
+    );
+    expect(() => addonPath("plan9-vax")).toThrowError(AddonError);
+  });
+});
 
 describe("Plugin", () => {
   test("a missing file is an error that names the remedies", () => {

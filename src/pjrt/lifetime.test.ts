@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { encodeCompileOptions } from "./compile_options.js";
 import { addonPath, fastCompile } from "./index.js";
-import { cpuPluginPath, noPlugin } from "./testing/programs.js";
+import { cpuPluginPath, libtpu, noLibtpu, noPlugin } from "./testing/programs.js";
 
 interface Result {
   readonly status: number | null;
@@ -16,9 +16,9 @@ interface Result {
 
 const options = Buffer.from(encodeCompileOptions(fastCompile, "cpu")).toString("hex");
 
-function run(script: string, ...args: string[]): Promise<Result> {
+function run(script: string, args: readonly string[] = [], plugin = cpuPluginPath!): Promise<Result> {
   const path = fileURLToPath(new URL(`./testing/${script}`, import.meta.url));
-  const child = spawn(process.execPath, ["--expose-gc", path, ...args, addonPath(), cpuPluginPath!, options]);
+  const child = spawn(process.execPath, ["--expose-gc", path, ...args, addonPath(), plugin, options]);
   let output = "";
   let errors = "";
   child.stdout.on("data", (text) => (output += text));
@@ -32,7 +32,7 @@ function run(script: string, ...args: string[]): Promise<Result> {
 }
 
 const lifetime = async (name: string, status = 0): Promise<Record<string, unknown>> => {
-  const result = await run("lifetime_child.mjs", name);
+  const result = await run("lifetime_child.mjs", [name]);
   expect({ ...result, lines: result.lines.length }).toEqual({ status, signal: null, lines: 1, errors: "" });
   return result.lines[0];
 };
@@ -70,6 +70,16 @@ describe.skipIf(noPlugin)("exit", () => {
   test("a promise keeps the process alive", async () => {
     expect(await lifetime("a promise keeps the process alive")).toEqual({ last: 256 });
   });
+});
+
+test.skipIf(noLibtpu).each([
+  ["libtpu, ending by itself", 0],
+  ["libtpu, process.exit", 7],
+  ["libtpu, an uncaught error", 1],
+  ["libtpu, exit while compiling", 7],
+])("the exit status after %s", async (name, expected) => {
+  const { status, signal, lines } = await run("lifetime_child.mjs", [name], libtpu!);
+  expect({ status, signal, lines }).toEqual({ status: expected, signal: null, lines: [{}] });
 });
 
 test.skipIf(noPlugin)("workers load the addon, handles do not cross threads, a worker may be terminated", async () => {

@@ -25,10 +25,15 @@ export interface PluginOptions {
 const quiet = { TF_CPP_MIN_LOG_LEVEL: "3" };
 
 /**
- * libtpu asks the cloud's metadata server for minutes on a machine that has none, and refuses to be loaded by two
- * processes at once. Neither matters where there is no TPU.
+ * Where there is no TPU, libtpu would ask the cloud's metadata server for minutes, refuse to be loaded by two processes
+ * at once, and complain that it does not know what machine it is on. Topologies do not depend on the machine named here.
  */
-const withoutTpu = { TPU_SKIP_MDS_QUERY: "1", ALLOW_MULTIPLE_LIBTPU_LOAD: "1" };
+const withoutTpu = {
+  TPU_SKIP_MDS_QUERY: "1",
+  ALLOW_MULTIPLE_LIBTPU_LOAD: "1",
+  TPU_WORKER_HOSTNAMES: "localhost",
+  TPU_ACCELERATOR_TYPE: "v5litepod-4",
+};
 
 const tpuDevices = ["/dev/accel0", "/dev/vfio/0"];
 

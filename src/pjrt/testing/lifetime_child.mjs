@@ -146,4 +146,31 @@ const cases = {
     }
   },
 };
+/** Uses processor time, which is what timers of profilers count. */
+function compileForTpu() {
+  const env = { TPU_SKIP_MDS_QUERY: "1", ALLOW_MULTIPLE_LIBTPU_LOAD: "1", TPU_WORKER_HOSTNAMES: "localhost" };
+  const plugin = native.loadPlugin(pluginPath, Object.entries({ ...env, TPU_ACCELERATOR_TYPE: "v5litepod-4" }));
+  const topology = native.createTopology(plugin, "v5e:1x1", []);
+  for (let i = 0; i < 3; i++) native.compileForTopology(topology, add(1000 + i), Buffer.alloc(0));
+  say({});
+  return topology;
+}
+
+Object.assign(cases, {
+  "libtpu, ending by itself": compileForTpu,
+  "libtpu, process.exit": () => {
+    compileForTpu();
+    process.exit(7);
+  },
+  "libtpu, an uncaught error": () => {
+    compileForTpu();
+    throw new Error("uncaught");
+  },
+  "libtpu, exit while compiling": () => {
+    const topology = compileForTpu();
+    native.compileForTopologyAsync(topology, add(5000), Buffer.alloc(0)).catch(() => {});
+    process.exit(7);
+  },
+});
+
 await cases[name]();
