@@ -72,7 +72,7 @@ export function resolveMethod(op: string): Call | undefined {
 
 /** The in-place form: a method with an underscore, or for nn.functional a function that takes `inplace`. */
 export function resolveInplace(op: string): Call | undefined {
-  if (!op.startsWith("nn.functional.")) return resolveMethod(`${op.split(".").pop()!}_`);
+  if (!op.startsWith("nn.functional.")) return resolveMethod(`${op.split(".").pop()!.replace(/_$/, "")}_`);
   const name = op.slice("nn.functional.".length);
   const functions = F as unknown as Record<string, Call | undefined>;
   const own = functions[`${name}_`];

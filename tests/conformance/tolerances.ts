@@ -18,5 +18,6 @@ export const tolerances: Record<string, Record<string, Override>> = {
   baddbmm: { complex64: opDb(4e-5, 1.2e-3) },
   "nn.functional.conv_transpose1d": { bfloat16: roundsBetween, float32: opDb(1e-4, 1.5e-5) },
   "nn.functional.conv_transpose3d": { bfloat16: roundsBetween, float32: opDb(2e-4, 2e-4) },
+  "nn.functional.scaled_dot_product_attention": { float32: opDb(5e-5, 5e-6) },
   _unsafe_masked_index_put_accumulate: { bfloat16: roundsBetween },
 };
