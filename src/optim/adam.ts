@@ -1,12 +1,14 @@
 /** @file Adam and AdamW. */
 import { functional } from "../api/index.js";
-import { float32 } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
-import { byDevice, checkOption, Optimizer, stateTensors, type ParamGroup, type Params } from "./optimizer.js";
+import { byName, type Ordered } from "./arguments.js";
+import { byDevice, FusedOptimizer, gradsOf } from "./fused.js";
+import type { ParamGroup, Params } from "./optimizer.js";
+import { checkBetas, checkCommon, rateFor, real, type CommonOptions, type LearningRate } from "./values.js";
 
-export interface AdamOptions {
+export interface AdamOptions extends CommonOptions {
   /** Learning rate. Default 1e-3. */
-  lr?: number;
+  lr?: LearningRate;
   /** Decay rates of the running means of the gradient and of its square. Default [0.9, 0.999]. */
   betas?: readonly [number, number];
   /** Added to the denominator. Default 1e-8. */
@@ -15,45 +17,87 @@ export interface AdamOptions {
   weight_decay?: number;
   /** Divide by the largest mean square so far. */
   amsgrad?: boolean;
-  /** Climb instead of descend. */
-  maximize?: boolean;
 }
 
-/** `torch.optim.Adam`. One program updates all parameters of a group. @see https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html */
-export class Adam extends Optimizer {
-  constructor(params: Params, options: AdamOptions = {}, decay = 0) {
-    const { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8, weight_decay = decay, amsgrad = false, maximize = false } = options;
-    checkOption(lr >= 0, `Invalid learning rate: ${lr}`);
-    checkOption(eps >= 0, `Invalid epsilon value: ${eps}`);
-    betas.forEach((b, i) => checkOption(b >= 0 && b < 1, `Invalid beta parameter at index ${i}: ${b}`));
-    checkOption(weight_decay >= 0, `Invalid weight_decay value: ${weight_decay}`);
-    super(params, { lr, betas, eps, weight_decay, amsgrad, maximize });
-  }
+/** Adam's own option: whether the decay acts on the parameter itself instead of on the gradient. */
+export interface AdamOnlyOptions extends AdamOptions {
+  decoupled_weight_decay?: boolean;
+}
 
-  /** Whether the decay acts on the parameter itself instead of on the gradient. */
-  protected get decoupled(): boolean {
-    return false;
+const order = ["lr", "betas", "eps", "weight_decay", "amsgrad"] as const;
+
+/**
+ * Adam: steps that are scaled by running means of the gradient and of its square (Kingma and Ba 2015).
+ * One program updates all parameters of a group, in their own memory; new hyperparameters never recompile it.
+ * @example
+ * const optimizer = new optim.Adam(model.parameters(), { lr: 1e-3 });
+ * optimizer.zero_grad();
+ * loss.backward();
+ * optimizer.step();
+ * @see https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html
+ */
+export class Adam extends FusedOptimizer {
+  constructor(params: Params, ...args: Ordered<AdamOnlyOptions, typeof order>) {
+    const options = byName<AdamOnlyOptions>("Adam", order, args, {
+      lr: 1e-3,
+      betas: [0.9, 0.999],
+      eps: 1e-8,
+      weight_decay: 0,
+      amsgrad: false,
+      maximize: false,
+      foreach: null,
+      capturable: false,
+      differentiable: false,
+      fused: null,
+      decoupled_weight_decay: false,
+    });
+    checkCommon(options);
+    checkBetas(options.betas);
+    super(params, { ...options });
   }
 
   protected update(group: ParamGroup, all: readonly Tensor[]): void {
-    const { lr, betas, eps, weight_decay, amsgrad, maximize } = group as ParamGroup & Required<AdamOptions>;
-    const fused = this.decoupled ? functional._fused_adamw_ : functional._fused_adam_;
+    const options = group as ParamGroup & Required<AdamOnlyOptions>;
+    const { lr, betas, eps, weight_decay, amsgrad, maximize } = options;
+    const step = options.decoupled_weight_decay ? functional._fused_adamw_ : functional._fused_adam_;
     for (const params of byDevice(all)) {
-      const zeros = (name: string): Tensor[] => stateTensors(this, params, name, (p) => functional.zeros_like(p));
-      const steps = stateTensors(this, params, "step", (p) => functional.zeros([], { dtype: float32, device: p.device }));
-      fused(params, params.map((p) => p.grad!), zeros("exp_avg"), zeros("exp_avg_sq"), amsgrad ? zeros("max_exp_avg_sq") : [], steps, {
-        lr, beta1: betas[0], beta2: betas[1], weight_decay, eps, amsgrad, maximize,
+      const steps = this.steps(params);
+      const means = this.zeros(params, "exp_avg");
+      const squares = this.zeros(params, "exp_avg_sq");
+      const largest = amsgrad ? this.zeros(params, "max_exp_avg_sq") : [];
+      step(params, gradsOf(params), means, squares, largest, steps, {
+        lr: rateFor(lr, params[0]) as Tensor,
+        beta1: real(betas[0]),
+        beta2: real(betas[1]),
+        weight_decay: real(weight_decay),
+        eps: real(eps),
+        amsgrad,
+        maximize,
+        ...this.overflow,
+        advanceSteps: true,
       });
     }
   }
 }
 
-/** `torch.optim.AdamW`: Adam with decoupled weight decay. @see https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html */
+/**
+ * AdamW: Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019). `weight_decay` defaults to 0.01.
+ * @see https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html
+ */
 export class AdamW extends Adam {
-  constructor(params: Params, options: AdamOptions = {}) {
-    super(params, options, 0.01);
-  }
-  protected override get decoupled(): boolean {
-    return true;
+  constructor(params: Params, ...args: Ordered<AdamOptions, typeof order>) {
+    const { weight_decay, ...rest } = byName<AdamOptions>("AdamW", order, args, {
+      lr: 1e-3,
+      betas: [0.9, 0.999],
+      eps: 1e-8,
+      weight_decay: 0.01,
+      amsgrad: false,
+      maximize: false,
+      foreach: null,
+      capturable: false,
+      differentiable: false,
+      fused: null,
+    });
+    super(params, { ...rest, weight_decay, decoupled_weight_decay: true });
   }
 }

@@ -1,41 +1,89 @@
 /** @file Stochastic gradient descent. */
 import { functional } from "../api/index.js";
 import type { Tensor } from "../tensor/index.js";
-import { byDevice, checkOption, Optimizer, stateTensors, type ParamGroup, type Params } from "./optimizer.js";
+import { byName, type Ordered } from "./arguments.js";
+import { byDevice, FusedOptimizer, gradsOf } from "./fused.js";
+import type { ParamGroup, Params } from "./optimizer.js";
+import {
+  checkCommon,
+  checkOption,
+  pythonRepr,
+  rateFor,
+  real,
+  type CommonOptions,
+  type LearningRate,
+} from "./values.js";
 
-export interface SGDOptions {
+export interface SGDOptions extends Omit<CommonOptions, "capturable"> {
   /** Learning rate. Default 1e-3. */
-  lr?: number;
+  lr?: LearningRate;
+  /** Share of the last step that is kept. */
   momentum?: number;
+  /** Share of the gradient that momentum leaves out. */
   dampening?: number;
   /** L2 penalty. */
   weight_decay?: number;
+  /** Look ahead along the momentum (Sutskever et al. 2013). */
   nesterov?: boolean;
-  maximize?: boolean;
 }
 
-/** `torch.optim.SGD`. One program updates all parameters of a group. @see https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html */
-export class SGD extends Optimizer {
-  constructor(params: Params, options: SGDOptions = {}) {
-    const { lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0, nesterov = false, maximize = false } = options;
-    checkOption(lr >= 0, `Invalid learning rate: ${lr}`);
-    checkOption(momentum >= 0, `Invalid momentum value: ${momentum}`);
-    checkOption(weight_decay >= 0, `Invalid weight_decay value: ${weight_decay}`);
-    checkOption(!nesterov || (momentum > 0 && dampening === 0), "Nesterov momentum requires a momentum and zero dampening");
-    super(params, { lr, momentum, dampening, weight_decay, nesterov, maximize });
+const order = ["lr", "momentum", "dampening", "weight_decay", "nesterov"] as const;
+
+/**
+ * Stochastic gradient descent, with momentum if asked. One program updates all parameters of a group.
+ * @example
+ * const optimizer = new optim.SGD(model.parameters(), { lr: 0.1, momentum: 0.9 });
+ * @see https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html
+ */
+export class SGD extends FusedOptimizer {
+  constructor(params: Params, ...args: Ordered<SGDOptions, typeof order>) {
+    const options = byName<SGDOptions>("SGD", order, args, {
+      lr: 1e-3,
+      momentum: 0,
+      dampening: 0,
+      weight_decay: 0,
+      nesterov: false,
+      maximize: false,
+      foreach: null,
+      differentiable: false,
+      fused: null,
+    });
+    const { momentum, dampening, nesterov } = options;
+    checkCommon(options);
+    checkOption(momentum >= 0, `Invalid momentum value: ${pythonRepr(momentum)}`);
+    checkOption(
+      !nesterov || (momentum > 0 && dampening === 0),
+      "Nesterov momentum requires a momentum and zero dampening",
+    );
+    super(params, { ...options });
   }
 
   protected update(group: ParamGroup, all: readonly Tensor[]): void {
-    const { lr, momentum, dampening, weight_decay, nesterov, maximize } = group as ParamGroup & Required<SGDOptions>;
-    const run = (params: readonly Tensor[], is_first_step: boolean): void => {
-      const buffers = momentum === 0 ? [] : stateTensors(this, params, "momentum_buffer", (p) => functional.zeros_like(p));
-      functional._fused_sgd_(params, params.map((p) => p.grad!), buffers, { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step });
-    };
+    const { momentum } = group as ParamGroup & Required<SGDOptions>;
     for (const params of byDevice(all)) {
-      const fresh = momentum === 0 ? [] : params.filter((p) => !this.state.get(p)?.momentum_buffer);
-      const known = params.filter((p) => !fresh.includes(p));
-      if (known.length > 0) run(known, false);
-      if (fresh.length > 0) run(fresh, true);
+      if (momentum === 0) {
+        this.descend(group, params, [], false);
+        continue;
+      }
+      const isNew = (p: Tensor): boolean => !this.state.get(p)?.momentum_buffer;
+      for (const fresh of [false, true]) {
+        const some = params.filter((p) => isNew(p) === fresh);
+        if (some.length > 0) this.descend(group, some, this.zeros(some, "momentum_buffer"), fresh);
+      }
     }
+  }
+
+  private descend(group: ParamGroup, params: Tensor[], buffers: Tensor[], is_first_step: boolean): void {
+    const { lr, momentum, dampening, weight_decay, nesterov, maximize } = group as ParamGroup & Required<SGDOptions>;
+    functional._fused_sgd_(params, gradsOf(params), buffers, {
+      weight_decay: real(weight_decay),
+      momentum: real(momentum),
+      lr: rateFor(lr, params[0]) as Tensor,
+      dampening: real(dampening),
+      nesterov,
+      maximize,
+      is_first_step,
+      ...this.overflow,
+    });
   }
 }
