@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { encodeCompileOptions } from "./compile_options.js";
+import { encodeCompileOptions, type CompileOptions } from "./compile_options.js";
 import { addonPath, fastCompile } from "./index.js";
 import { cpuPluginPath, libtpu, noLibtpu, noPlugin } from "./testing/programs.js";
 
@@ -14,11 +14,14 @@ interface Result {
   readonly errors: string;
 }
 
-const options = Buffer.from(encodeCompileOptions(fastCompile, "cpu")).toString("hex");
+const hex = (options: CompileOptions, platform: string): string =>
+  Buffer.from(encodeCompileOptions(options, platform)).toString("hex");
+const cpu = [cpuPluginPath!, hex(fastCompile, "cpu")];
+const tpu = [libtpu!, hex({ numPartitions: 4 }, "tpu")];
 
-function run(script: string, args: readonly string[] = [], plugin = cpuPluginPath!): Promise<Result> {
+function run(script: string, args: readonly string[] = [], plugin: readonly string[] = cpu): Promise<Result> {
   const path = fileURLToPath(new URL(`./testing/${script}`, import.meta.url));
-  const child = spawn(process.execPath, ["--expose-gc", path, ...args, addonPath(), plugin, options]);
+  const child = spawn(process.execPath, ["--expose-gc", path, ...args, addonPath(), ...plugin]);
   let output = "";
   let errors = "";
   child.stdout.on("data", (text) => (output += text));
@@ -78,7 +81,7 @@ test.skipIf(noLibtpu).each([
   ["libtpu, an uncaught error", 1],
   ["libtpu, exit while compiling", 7],
 ])("the exit status after %s", async (name, expected) => {
-  const { status, signal, lines } = await run("lifetime_child.mjs", [name], libtpu!);
+  const { status, signal, lines } = await run("lifetime_child.mjs", [name], tpu);
   expect({ status, signal, lines }).toEqual({ status: expected, signal: null, lines: [{}] });
 });
 

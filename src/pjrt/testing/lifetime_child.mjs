@@ -150,8 +150,8 @@ const cases = {
 function compileForTpu() {
   const env = { TPU_SKIP_MDS_QUERY: "1", ALLOW_MULTIPLE_LIBTPU_LOAD: "1", TPU_WORKER_HOSTNAMES: "localhost" };
   const plugin = native.loadPlugin(pluginPath, Object.entries({ ...env, TPU_ACCELERATOR_TYPE: "v5litepod-4" }));
-  const topology = native.createTopology(plugin, "v5e:1x1", []);
-  for (let i = 0; i < 3; i++) native.compileForTopology(topology, add(1000 + i), Buffer.alloc(0));
+  const topology = native.createTopology(plugin, "v5e:2x2", []);
+  for (let i = 0; i < 3; i++) native.compileForTopology(topology, add(1000 + i), options);
   say({});
   return topology;
 }
@@ -168,7 +168,7 @@ Object.assign(cases, {
   },
   "libtpu, exit while compiling": () => {
     const topology = compileForTpu();
-    native.compileForTopologyAsync(topology, add(5000), Buffer.alloc(0)).catch(() => {});
+    native.compileForTopologyAsync(topology, add(5000), options).catch(() => {});
     process.exit(7);
   },
 });
