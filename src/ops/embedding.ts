@@ -141,7 +141,9 @@ for (const name of ["_embedding_bag", "_embedding_bag_forward_only"] as const) {
         const scaled = args.scale_grad_by_freq ? scaledByFrequency(t, weight, indices) : weight;
         const bags = bagsOf(t, indices, offsets, include_last_offset);
         const { out, size, arg } = bagged(t, { ...args, weight: scaled }, bags);
-        return [out, bags.offset2bag, size, mode === 2 ? arg : t.zeros_like(size)];
+        // sums and means without padding need no bag of each index: PyTorch leaves that result empty
+        const bagOf = mode !== 2 && args.padding_idx < 0 ? t.slice(bags.offset2bag, 0, 0, 0, 1) : bags.offset2bag;
+        return [out, bagOf, size, mode === 2 ? arg : t.zeros_like(size)];
       },
       doc: "Sums (mode 0), means (1) or maxima (2) of bags of rows of a table.",
     },

@@ -101,7 +101,6 @@ op(
       const out = affine(t, t.reshape(y, input.shape), weight, bias, type);
       return [to(t, out, input.dtype), to(t, t.reshape(mean, [N, group]), stats), to(t, t.reshape(rstd, [N, group]), stats)];
     },
-    nonDifferentiableOutputs: [1, 2],
     doc: "`group_norm` with the means and the reciprocal deviations that it used.",
   },
 );

@@ -100,6 +100,7 @@ op("sum_to_size(Tensor self, SymInt[] size) -> Tensor", {
       throw new TorchError(`size {[${size.join(", ")}]} is not expandable to size {[${self.shape.join(", ")}]}.`);
     }
     const dims = self.shape.map((_, i) => i).filter((i) => i < lead || (size[i - lead] === 1 && self.shape[i] !== 1));
+    if (size.length === 0) return t.sum(self);
     if (dims.length === 0) return lead === 0 ? self : t.reshape(self, size);
     const out = t.sum(self, dims, true);
     return lead === 0 ? out : t.reshape(out, size);

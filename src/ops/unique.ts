@@ -94,7 +94,7 @@ op("unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return
 });
 op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
   composite: (t, { self, return_inverse, return_counts }) =>
-    asked(t, along(t, self, null, distinct), return_inverse || return_counts, return_counts),
+    asked(t, along(t, self, null, distinct), return_inverse, return_counts),
 });
 op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", {
   composite: (t, { self, return_inverse }) => asked(t, along(t, self, null, distinct), return_inverse, false).slice(0, 2),
