@@ -1,14 +1,7 @@
 /** @file `torch.optim`. */
 export { Adagrad, type AdagradOptions } from "./adagrad.js";
 export { Adam, AdamW, type AdamOnlyOptions, type AdamOptions } from "./adam.js";
-export {
-  Adamax,
-  NAdam,
-  RAdam,
-  type AdamaxOptions,
-  type DecoupledOptions,
-  type NAdamOptions,
-} from "./adam_variants.js";
+export { Adamax, NAdam, RAdam, type AdamaxOptions, type DecoupledOptions, type NAdamOptions } from "./adam_variants.js";
 export { LBFGS, type LBFGSOptions } from "./lbfgs.js";
 export * as lr_scheduler from "./lr_scheduler/index.js";
 export {

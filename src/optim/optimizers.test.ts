@@ -63,7 +63,7 @@ describe("steps as PyTorch's", () => {
             const [x, y, z] = [p.at(0), p.at(1), p.at(2)];
             const w = q.at(0, 0);
             const valley = y.sub(x.pow(2)).pow(2).mul(10);
-            const loss = x.rsub(1).pow(2).add(valley).add(z.sub(w).pow(2)).add(w.pow(2).mul(0.5));
+            const loss = x.sub(1).pow(2).add(valley).add(z.sub(w).pow(2)).add(w.pow(2).mul(0.5));
             loss.backward();
             return loss;
           })
