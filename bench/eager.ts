@@ -28,7 +28,13 @@ function matmul(figures: Figures): void {
 
 function mlpStep(figures: Figures): void {
   torch.manual_seed(0);
-  const model = new nn.Sequential(new nn.Linear(256, 512), new nn.ReLU(), new nn.Linear(512, 512), new nn.ReLU(), new nn.Linear(512, 10)).to("tpu");
+  const model = new nn.Sequential(
+    new nn.Linear(256, 512),
+    new nn.ReLU(),
+    new nn.Linear(512, 512),
+    new nn.ReLU(),
+    new nn.Linear(512, 10),
+  ).to("tpu");
   const optimizer = new optim.SGD(model.parameters(), { lr: 0.01 });
   const x = torch.rand(64, 256, device);
   const y = torch.zeros([64], { ...device, dtype: torch.int64 });

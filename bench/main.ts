@@ -19,7 +19,8 @@ interface Side {
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 /** Python files are not compiled: they stay in the sources, seen from dist/bench. */
-const peerScript = (name: string): string => [here(`../../bench/peers/${name}`), here(`./peers/${name}`)].find(existsSync) ?? name;
+const peerScript = (name: string): string =>
+  [here(`../../bench/peers/${name}`), here(`./peers/${name}`)].find(existsSync) ?? name;
 
 const rows: readonly (readonly [string, string])[] = [
   ["add", "add of two [4,4], independent, per operator"],
@@ -48,7 +49,12 @@ function sidesOf(peers: string | undefined): Side[] {
 
 function measure(side: Side): Figures | null {
   const [command, ...args] = side.command;
-  const env = { ...process.env, TORCH_TPU_PROGRAM_CACHE: "off", TORCH_TPU_QUIET: "1", TORCHINDUCTOR_CACHE_DIR: join("/tmp", `bench-${side.name}`) };
+  const env = {
+    ...process.env,
+    TORCH_TPU_PROGRAM_CACHE: "off",
+    TORCH_TPU_QUIET: "1",
+    TORCHINDUCTOR_CACHE_DIR: join("/tmp", `bench-${side.name}`),
+  };
   const { stdout, stderr, status } = spawnSync(command, args, { encoding: "utf8", env, maxBuffer: 1 << 26 });
   const line = stdout?.trim().split("\n").pop() ?? "";
   if (status === 0 && line.startsWith("{")) return JSON.parse(line) as Figures;
@@ -72,7 +78,16 @@ function summarize(sides: readonly Side[], runs: ReadonlyMap<string, Figures[]>)
       const figures = runs.get(name)!.flatMap((f) => (f[metric] ? [f[metric]] : []));
       if (figures.length === 0) return [];
       const rounds = figures.map((f) => f.median);
-      return [{ metric, side: name, unit: figures[0].unit, median: median(rounds), min: Math.min(...figures.map((f) => f.min)), rounds }];
+      return [
+        {
+          metric,
+          side: name,
+          unit: figures[0].unit,
+          median: median(rounds),
+          min: Math.min(...figures.map((f) => f.min)),
+          rounds,
+        },
+      ];
     }),
   );
 }
@@ -85,7 +100,12 @@ function print(sides: readonly Side[], summaries: readonly Summary[]): void {
     const ratios = found.slice(1).map((s) => (s && found[0] ? (found[0].median / s.median).toFixed(2) : ""));
     return [title, unit === "us" ? "µs" : unit, ...found.map(cell), ...ratios];
   });
-  const head = ["median (minimum)", "unit", ...sides.map((s) => s.name), ...sides.slice(1).map((s) => `ratio to ${s.name}`)];
+  const head = [
+    "median (minimum)",
+    "unit",
+    ...sides.map((s) => s.name),
+    ...sides.slice(1).map((s) => `ratio to ${s.name}`),
+  ];
   const widths = head.map((h, i) => Math.max(h.length, ...table.map((r) => r[i].length)));
   const line = (cells: readonly string[]): string => `| ${cells.map((c, i) => c.padEnd(widths[i])).join(" | ")} |`;
   console.log([line(head), line(widths.map((w) => "-".repeat(w))), ...table.map(line)].join("\n"));
@@ -94,7 +114,12 @@ function print(sides: readonly Side[], summaries: readonly Summary[]): void {
 function main(): void {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { peers: { type: "string" }, rounds: { type: "string", default: "3" }, json: { type: "string" }, help: { type: "boolean", default: false } },
+    options: {
+      peers: { type: "string" },
+      rounds: { type: "string", default: "3" },
+      json: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
   });
   if (values.help || positionals[0] !== "eager") {
     console.log(usage);
@@ -109,7 +134,9 @@ function main(): void {
     }
   }
   const summaries = summarize(sides, runs);
-  console.log(`${cpus()[0]?.model ?? "unknown processor"}, ${cpus().length} cores, Node ${process.version}, ${values.rounds} rounds in turn`);
+  console.log(
+    `${cpus()[0]?.model ?? "unknown processor"}, ${cpus().length} cores, Node ${process.version}, ${values.rounds} rounds in turn`,
+  );
   print(sides, summaries);
   if (values.json) writeFileSync(values.json, JSON.stringify(summaries, null, 1));
   if (runs.get("torch-tpu")!.length === 0) process.exit(1);

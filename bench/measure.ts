@@ -17,7 +17,12 @@ export function median(values: readonly number[]): number {
 const repetitions = 11;
 
 /** Time of one call of `fn`, over `count` calls in each of several repetitions; `settle` waits for the last result. */
-export function repeated<T>(unit: Figure["unit"], count: number, fn: () => T, settle: (last: T) => unknown = () => undefined): Figure {
+export function repeated<T>(
+  unit: Figure["unit"],
+  count: number,
+  fn: () => T,
+  settle: (last: T) => unknown = () => undefined,
+): Figure {
   for (let i = 0; i < Math.max(3, count / 4); i++) fn();
   const times = Array.from({ length: repetitions }, () => {
     const start = performance.now();

@@ -2,15 +2,7 @@
 import "./api/index.js";
 export * from "./api/generated/exports.js";
 export { fft, linalg, special } from "./api/generated/namespaces.js";
-export {
-  as_tensor,
-  asarray,
-  asFloat,
-  complexNumber,
-  from_typed_array,
-  frombuffer,
-  tensor,
-} from "./api/factories.js";
+export { as_tensor, asarray, asFloat, complexNumber, from_typed_array, frombuffer, tensor } from "./api/factories.js";
 export type { TensorData, TensorOptions, TypedArray } from "./api/factories.js";
 export { Slice, type Index } from "./api/indexing.js";
 export { finfo, iinfo } from "./api/info.js";

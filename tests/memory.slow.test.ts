@@ -16,7 +16,9 @@ console.log(Math.round(peak / 1e6), x.at(0, 0).item());
 
 describe("memory", () => {
   it("is freed in a synchronous loop over 4 MB tensors", () => {
-    const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+    const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
+      encoding: "utf8",
+    });
     const [peak, value] = stdout.trim().split(" ").map(Number);
     expect([value, stderr.includes("Error")]).toEqual([10001, false]);
     expect(peak).toBeLessThan(1000);

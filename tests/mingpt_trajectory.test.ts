@@ -24,7 +24,14 @@ const toOurs = (name: string, t: Tensor): Tensor => (isTransposed(name) ? t.t() 
 
 function recordedModel(): GPT {
   const model = new GPT({
-    vocab_size: 256, block_size: 128, n_layer: 2, n_head: 4, n_embd: 64, embd_pdrop: 0, resid_pdrop: 0, attn_pdrop: 0,
+    vocab_size: 256,
+    block_size: 128,
+    n_layer: 2,
+    n_head: 4,
+    n_embd: 64,
+    embd_pdrop: 0,
+    resid_pdrop: 0,
+    attn_pdrop: 0,
     tie_weights: true,
   });
   const state: Record<string, Tensor> = {};
@@ -39,7 +46,16 @@ function lossOf(model: GPT): { loss: Tensor; logits: Tensor } {
   const ids = expected["input.input_ids"].to("tpu");
   const { logits } = model(ids);
   const predicted = logits.narrow(1, 0, ids.size(1) - 1).reshape(-1, 256);
-  return { logits, loss: nn.functional.cross_entropy(predicted, expected["input.labels"].to("tpu").narrow(1, 1, ids.size(1) - 1).reshape(-1)) };
+  return {
+    logits,
+    loss: nn.functional.cross_entropy(
+      predicted,
+      expected["input.labels"]
+        .to("tpu")
+        .narrow(1, 1, ids.size(1) - 1)
+        .reshape(-1),
+    ),
+  };
 }
 
 /** Largest excess of |got − want| over 1e-5 + 1.3e-5 |want|. */
@@ -61,7 +77,11 @@ describe("minGPT against a recorded PyTorch run", () => {
     lossOf(model).loss.backward();
     const checked = [...model.named_parameters()].filter(([name]) => `grad.${name}` in expected);
     expect(checked.length).toBeGreaterThan(20);
-    for (const [name, p] of checked) expect([name, excess(p.grad!, toOurs(name, expected[`grad.${name}`]))]).toEqual([name, expect.toSatisfy((x: number) => x <= 0)]);
+    for (const [name, p] of checked)
+      expect([name, excess(p.grad!, toOurs(name, expected[`grad.${name}`]))]).toEqual([
+        name,
+        expect.toSatisfy((x: number) => x <= 0),
+      ]);
     expect(nn.utils.clip_grad_norm_(model.parameters(), 1e9).item()).toBeCloseTo(recorded.grad_norm, 4);
   });
 
@@ -86,7 +106,8 @@ describe("minGPT against a recorded PyTorch run", () => {
       save_file(state, join(out, "model.safetensors"));
       const back = load_file(join(out, "model.safetensors"));
       expect(Object.keys(back).sort()).toEqual(Object.keys(state).sort());
-      for (const [name, t] of Object.entries(state)) expect(Buffer.compare(back[name].toBytes(), t.toBytes()), name).toBe(0);
+      for (const [name, t] of Object.entries(state))
+        expect(Buffer.compare(back[name].toBytes(), t.toBytes()), name).toBe(0);
     } finally {
       rmSync(out, { recursive: true });
     }

@@ -8,7 +8,8 @@ import { SafetensorsFile, save_file } from "torch-tpu/serialization";
 import type { Tensor } from "torch-tpu";
 
 /** Some of every family. */
-const operators = `add sub mul div remainder pow exp log sqrt rsqrt tanh sigmoid sin abs sign round clamp where eq lt logical_and bitwise_and
+const operators =
+  `add sub mul div remainder pow exp log sqrt rsqrt tanh sigmoid sin abs sign round clamp where eq lt logical_and bitwise_and
   maximum atan2 lerp addcmul floor_divide neg reciprocal erf sum mean prod amax argmax any std var logsumexp max.reduction_with_dim softmax
   log_softmax cumsum sort topk gather scatter index_select masked_fill index_put __getitem__ take_along_dim nonzero cat stack split chunk
   permute transpose reshape view expand squeeze unsqueeze select narrow diagonal unfold as_strided flip roll tril triu repeat unbind
@@ -25,7 +26,8 @@ type Json = null | boolean | number | string | Json[] | { [k: string]: Json };
 function tensorNames(v: Json): { name: string; numel: number }[] {
   if (Array.isArray(v)) return v.flatMap(tensorNames);
   if (typeof v !== "object" || v === null) return [];
-  if (typeof v.$tensor === "string") return [{ name: v.$tensor, numel: (v.shape as number[]).reduce((a, b) => a * b, 1) }];
+  if (typeof v.$tensor === "string")
+    return [{ name: v.$tensor, numel: (v.shape as number[]).reduce((a, b) => a * b, 1) }];
   return Object.values(v).flatMap(tensorNames);
 }
 
@@ -35,7 +37,10 @@ function copy(from: string, to: string, name: string): number {
   const recording = JSON.parse(readFileSync(join(from, `${name}.json`), "utf8")) as { cases: Json[]; errors: Json[] };
   const small = recording.cases.filter(isSmall);
   const others = small.filter((c) => (c as { dtype: string }).dtype !== "float32");
-  const cases = [...small.filter((c) => (c as { dtype: string }).dtype === "float32").slice(1, 3), ...others.slice(0, 1)];
+  const cases = [
+    ...small.filter((c) => (c as { dtype: string }).dtype === "float32").slice(1, 3),
+    ...others.slice(0, 1),
+  ];
   const errors = recording.errors.filter(isSmall).slice(0, 1);
   using file = new SafetensorsFile(join(from, `${name}.safetensors`));
   const tensors: Record<string, Tensor> = {};
@@ -47,7 +52,9 @@ function copy(from: string, to: string, name: string): number {
 
 /** A name of the list, or its first variant. */
 function recorded(folder: string, name: string): string {
-  const files = readdirSync(folder).filter((f) => f === `${name}.json` || (f.startsWith(`${name}.`) && f.endsWith(".json")));
+  const files = readdirSync(folder).filter(
+    (f) => f === `${name}.json` || (f.startsWith(`${name}.`) && f.endsWith(".json")),
+  );
   if (files.length === 0) throw new Error(`copy_vectors: expected vectors of ${name} in ${folder}, got none`);
   return (files.includes(`${name}.json`) ? `${name}.json` : files.sort()[0]).slice(0, -".json".length);
 }

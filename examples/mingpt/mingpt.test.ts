@@ -15,8 +15,26 @@ afterAll(() => rmSync(out, { recursive: true }));
 
 function trainer(max_iters: number): Trainer {
   torch.manual_seed(1);
-  const model = new GPT({ vocab_size: tokenizer.vocab_size, block_size: 16, n_layer: 1, n_head: 2, n_embd: 32, embd_pdrop: 0, resid_pdrop: 0, attn_pdrop: 0, tie_weights: false });
-  const config = { ...defaultTrainer, device: "tpu", max_iters, batch_size: 8, warmup_iters: 2, eval_interval: 20, eval_batches: 2 };
+  const model = new GPT({
+    vocab_size: tokenizer.vocab_size,
+    block_size: 16,
+    n_layer: 1,
+    n_head: 2,
+    n_embd: 32,
+    embd_pdrop: 0,
+    resid_pdrop: 0,
+    attn_pdrop: 0,
+    tie_weights: false,
+  });
+  const config = {
+    ...defaultTrainer,
+    device: "tpu",
+    max_iters,
+    batch_size: 8,
+    warmup_iters: 2,
+    eval_interval: 20,
+    eval_batches: 2,
+  };
   return new Trainer(config, model, new CharDataset(data, 16), new CharDataset(data, 16));
 }
 
@@ -50,6 +68,8 @@ describe("minGPT", () => {
   it("says what it expected", () => {
     expect(() => tokenizer.encode("É")).toThrow('expected characters of the training text, got "É"');
     expect(() => new CharDataset(data.slice(0, 4), 16)).toThrow("expected more than block_size = 16 characters, got 4");
-    expect(() => trainer(1).model(torch.zeros([1, 17], { dtype: torch.int64, device: "tpu" }))).toThrow("expected at most block_size = 16 positions, got 17");
+    expect(() => trainer(1).model(torch.zeros([1, 17], { dtype: torch.int64, device: "tpu" }))).toThrow(
+      "expected at most block_size = 16 positions, got 17",
+    );
   });
 });

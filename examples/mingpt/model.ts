@@ -161,7 +161,11 @@ export class GPT extends nn.Module {
    * The model always sees a window of block_size positions, so that one program serves every step: what lies behind
    * the last character is hidden by the causal mask.
    */
-  generate(idx: Tensor, max_new_tokens: number, options: { temperature?: number; do_sample?: boolean; top_k?: number } = {}): Tensor {
+  generate(
+    idx: Tensor,
+    max_new_tokens: number,
+    options: { temperature?: number; do_sample?: boolean; top_k?: number } = {},
+  ): Tensor {
     const { block_size } = this.config;
     return torch.no_grad(() => {
       let length = Math.min(idx.size(1), block_size);
@@ -179,7 +183,10 @@ export class GPT extends nn.Module {
   }
 
   /** The next character (B, 1) from logits (B, vocab_size). */
-  private pick(logits: Tensor, { temperature = 1, do_sample = true, top_k }: { temperature?: number; do_sample?: boolean; top_k?: number }): Tensor {
+  private pick(
+    logits: Tensor,
+    { temperature = 1, do_sample = true, top_k }: { temperature?: number; do_sample?: boolean; top_k?: number },
+  ): Tensor {
     let scaled = logits.div(temperature);
     if (top_k !== undefined) {
       const [kept] = torch.topk(scaled, Math.min(top_k, scaled.size(-1)));

@@ -28,8 +28,16 @@ export interface TrainerConfig {
 }
 
 export const defaultTrainer: Omit<TrainerConfig, "device"> = {
-  max_iters: 600, batch_size: 32, learning_rate: 2e-3, betas: [0.9, 0.95], weight_decay: 0.1, grad_norm_clip: 1, warmup_iters: 30,
-  eval_interval: 200, eval_batches: 10, seed: 3407,
+  max_iters: 600,
+  batch_size: 32,
+  learning_rate: 2e-3,
+  betas: [0.9, 0.95],
+  weight_decay: 0.1,
+  grad_norm_clip: 1,
+  warmup_iters: 30,
+  eval_interval: 200,
+  eval_batches: 10,
+  seed: 3407,
 };
 
 /** What a trainer tells after each iteration. */
@@ -56,7 +64,10 @@ export class Trainer {
     readonly validation: CharDataset,
   ) {
     model.to(config.device);
-    this.optimizer = new optim.AdamW(model.parameterGroups(config.weight_decay), { lr: config.learning_rate, betas: config.betas });
+    this.optimizer = new optim.AdamW(model.parameterGroups(config.weight_decay), {
+      lr: config.learning_rate,
+      betas: config.betas,
+    });
     this.schedule = new optim.lr_scheduler.LambdaLR(this.optimizer, (i) => this.learningRateFactor(i));
   }
 
@@ -71,7 +82,11 @@ export class Trainer {
   private batches(): DataLoader<[Tensor, Tensor]> {
     const { batch_size, max_iters, seed } = this.config;
     const generator = new torch.Generator("cpu").manual_seed(seed);
-    const sampler = new RandomSampler(this.train, { replacement: true, num_samples: max_iters * batch_size, generator });
+    const sampler = new RandomSampler(this.train, {
+      replacement: true,
+      num_samples: max_iters * batch_size,
+      generator,
+    });
     const left = [...sampler].slice(this.iteration * batch_size);
     return new DataLoader(this.train, { batch_size, sampler: left, prefetch_factor: 4 });
   }
@@ -100,7 +115,12 @@ export class Trainer {
         this.tokens += batch_size * this.train.block_size;
       }
       const evaluates = this.iteration % eval_interval === 0 || this.iteration === max_iters;
-      report({ iteration: this.iteration, loss, valLoss: evaluates ? this.evaluate() : null, tokensPerSecond: this.tokensPerSecond });
+      report({
+        iteration: this.iteration,
+        loss,
+        valLoss: evaluates ? this.evaluate() : null,
+        tokensPerSecond: this.tokensPerSecond,
+      });
     }
   }
 
@@ -129,10 +149,21 @@ export class Trainer {
     mkdirSync(folder, { recursive: true });
     const { state, param_groups } = this.optimizer.state_dict();
     const tensors: Record<string, Tensor> = {};
-    for (const [i, s] of Object.entries(state)) for (const [k, v] of Object.entries(s)) if (v instanceof torch.Tensor) tensors[`${i}.${k}`] = v;
+    for (const [i, s] of Object.entries(state))
+      for (const [k, v] of Object.entries(s)) if (v instanceof torch.Tensor) tensors[`${i}.${k}`] = v;
     save_file(this.model.state_dict(), join(folder, "model.safetensors"));
     save_file(tensors, join(folder, "optimizer.safetensors"));
-    const text = JSON.stringify({ iteration: this.iteration, param_groups, scheduler: this.schedule.state_dict(), model: this.model.config, trainer: this.config }, null, 1);
+    const text = JSON.stringify(
+      {
+        iteration: this.iteration,
+        param_groups,
+        scheduler: this.schedule.state_dict(),
+        model: this.model.config,
+        trainer: this.config,
+      },
+      null,
+      1,
+    );
     writeFileSync(join(folder, "state.json.new"), text);
     renameSync(join(folder, "state.json.new"), join(folder, "state.json"));
   }
@@ -141,7 +172,11 @@ export class Trainer {
   load(folder: string): boolean {
     const path = join(folder, "state.json");
     if (!existsSync(path)) return false;
-    const saved = JSON.parse(readFileSync(path, "utf8")) as { iteration: number; param_groups: never[]; scheduler: never };
+    const saved = JSON.parse(readFileSync(path, "utf8")) as {
+      iteration: number;
+      param_groups: never[];
+      scheduler: never;
+    };
     this.model.load_state_dict(load_file(join(folder, "model.safetensors")));
     const state: Record<number, Record<string, Tensor>> = {};
     for (const [key, value] of Object.entries(load_file(join(folder, "optimizer.safetensors")))) {

@@ -13,7 +13,8 @@ function missing(name: string, overload: string): never {
   );
 }
 
-const isKeywords = (x: unknown): x is Record<string, unknown> => typeof x === "object" && x !== null && x.constructor === Object;
+const isKeywords = (x: unknown): x is Record<string, unknown> =>
+  typeof x === "object" && x !== null && x.constructor === Object;
 
 /** An `out` overload: the keywords that no functional form has are where the results go. */
 function callOutForm(group: OpGroup, args: readonly unknown[]): unknown {
@@ -21,7 +22,9 @@ function callOutForm(group: OpGroup, args: readonly unknown[]): unknown {
   if (!isKeywords(last)) return invoke(group, args);
   const known = (k: string): boolean => group.overloads.some((o) => o.index.has(k));
   const rest = Object.fromEntries(Object.entries(last).filter(([k]) => known(k)));
-  const out = Object.entries(last).filter(([k]) => !known(k)).map(([, v]) => v);
+  const out = Object.entries(last)
+    .filter(([k]) => !known(k))
+    .map(([, v]) => v);
   return invoke(group, [...args.slice(0, -1), { ...rest, out: out.length === 1 ? out[0] : out }]);
 }
 
@@ -51,7 +54,8 @@ type Overloads = Readonly<Record<string, AtenFunction>>;
 
 function overloadsOf(name: string): Overloads {
   return new Proxy({} as Overloads, {
-    get: (_, overload): AtenFunction | undefined => (typeof overload === "string" ? (findAten(name, overload) ?? (() => missing(name, overload))) : undefined),
+    get: (_, overload): AtenFunction | undefined =>
+      typeof overload === "string" ? (findAten(name, overload) ?? (() => missing(name, overload))) : undefined,
   });
 }
 

@@ -177,7 +177,8 @@ function bindOne(
 
 const mismatch = (overload: Overload, i: number, got: unknown): Mismatch => {
   const argument = overload.schema.args[i];
-  return () => `${overload.name}(): argument '${argument.name}' (position ${i + 1}) must be ${formatType(argument.type)}, not ${typeName(got)}`;
+  return () =>
+    `${overload.name}(): argument '${argument.name}' (position ${i + 1}) must be ${formatType(argument.type)}, not ${typeName(got)}`;
 };
 
 /** What a value is, in words for messages. */

@@ -1,11 +1,11 @@
 /** @file Tensors from data on the host. */
 import { backendOf, currentTrace } from "../dispatch/index.js";
 import { rootSpecOf } from "../ops/view_spec.js";
+import type { DType } from "../schema/index.js";
 import {
   bool,
   Complex,
   complex64,
-  DType,
   dtypeFromName,
   FloatScalar,
   float32,

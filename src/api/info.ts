@@ -1,5 +1,6 @@
 /** @file `torch.finfo`, `torch.iinfo`: limits of the element types. */
-import { DType, get_default_dtype, TorchTypeError } from "../schema/index.js";
+import type { DType } from "../schema/index.js";
+import { get_default_dtype, TorchTypeError } from "../schema/index.js";
 
 const floats: Record<string, { mantissa: number; maxExponent: number; minExponent: number; max?: number }> = {
   float64: { mantissa: 52, maxExponent: 1023, minExponent: -1022 },
@@ -28,7 +29,10 @@ export class finfo {
   constructor(type: DType = get_default_dtype()) {
     const real = type.to_real();
     const f = floats[real.name];
-    if (!f) throw new TorchTypeError(`torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.iinfo', got ${type.toString()}`);
+    if (!f)
+      throw new TorchTypeError(
+        `torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.iinfo', got ${type.toString()}`,
+      );
     this.bits = real.bits;
     this.dtype = real.name;
     this.eps = 2 ** -f.mantissa;
@@ -46,7 +50,10 @@ export class iinfo {
   readonly min: number | bigint;
   readonly max: number | bigint;
   constructor(type: DType) {
-    if (type.kind !== "int" && type.kind !== "uint") throw new TorchTypeError(`torch.iinfo() requires an integer input type. Use torch.finfo to handle '${type.name}'`);
+    if (type.kind !== "int" && type.kind !== "uint")
+      throw new TorchTypeError(
+        `torch.iinfo() requires an integer input type. Use torch.finfo to handle '${type.name}'`,
+      );
     this.bits = type.bits;
     this.dtype = type.name;
     const signed = type.kind === "int";

@@ -10,6 +10,7 @@ export const numel = (t: Tensor): number => t.numel();
 
 /** The dtype of the result of arithmetic on these operands. */
 export function result_type(a: Tensor | Scalar, b: Tensor | Scalar): DType {
-  const operand = (x: Tensor | Scalar): Parameters<typeof resultType>[0][number] => (isScalar(x) ? { kind: scalarKind(x) } : { dtype: x.dtype, rank: x.ndim });
+  const operand = (x: Tensor | Scalar): Parameters<typeof resultType>[0][number] =>
+    isScalar(x) ? { kind: scalarKind(x) } : { dtype: x.dtype, rank: x.ndim };
   return resultType([operand(a), operand(b)]);
 }

@@ -18,6 +18,11 @@ describe("printing", () => {
     expect(torch.tensor([1.234, 0.5]).toString()).toBe("tensor([1.23e+00, 5.00e-01])");
   });
   it("prints any numbers", () => {
-    fc.assert(fc.property(fc.array(fc.float(), { maxLength: 8 }), (xs) => torch.tensor(xs, { dtype: torch.float32 }).toString().startsWith("tensor([")), { numRuns: 60 });
+    fc.assert(
+      fc.property(fc.array(fc.float(), { maxLength: 8 }), (xs) =>
+        torch.tensor(xs, { dtype: torch.float32 }).toString().startsWith("tensor(["),
+      ),
+      { numRuns: 60 },
+    );
   });
 });

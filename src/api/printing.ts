@@ -1,6 +1,8 @@
 /** @file Tensors as text, exactly as PyTorch prints them (`torch.set_printoptions`). */
-import { Complex, get_default_dtype, int64, bool, type DType } from "../schema/index.js";
-import { nest, readElement, Tensor, typedView, type HostValue, type NestedArray } from "../tensor/index.js";
+import type { Complex } from "../schema/index.js";
+import { get_default_dtype, int64, bool, type DType } from "../schema/index.js";
+import type { Tensor } from "../tensor/index.js";
+import { nest, readElement, typedView, type HostValue, type NestedArray } from "../tensor/index.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 
 export interface PrintOptions {
@@ -68,7 +70,11 @@ class Formatter {
     this.scientific = options.sci_mode ?? (max / min > 1000 || max > 1e8 || (!this.integers && min < 1e-4));
     const { precision } = options;
     for (const v of finite) {
-      const length = this.scientific ? scientific(v, precision).length : this.integers ? fixed(v, 0).length + 1 : fixed(v, precision).length;
+      const length = this.scientific
+        ? scientific(v, precision).length
+        : this.integers
+          ? fixed(v, 0).length + 1
+          : fixed(v, precision).length;
       this.width = Math.max(this.width, length);
     }
   }
@@ -95,8 +101,14 @@ function formatOf(values: readonly HostValue[], dtype: DType): { format: Format;
     return { format: (v) => f.format(v), width: f.width };
   }
   const parts = values as readonly Complex[];
-  const re = new Formatter(parts.map((c) => c.re), dtype.to_real());
-  const im = new Formatter(parts.map((c) => c.im), dtype.to_real());
+  const re = new Formatter(
+    parts.map((c) => c.re),
+    dtype.to_real(),
+  );
+  const im = new Formatter(
+    parts.map((c) => c.im),
+    dtype.to_real(),
+  );
   const format = (v: HostValue): string => {
     const c = v as Complex;
     const imaginary = `${im.format(c.im)}j`.trimStart();
@@ -120,7 +132,9 @@ function vectorText(items: readonly Shown[], indent: number, format: Format, wid
 function nestedText(items: Shown, dim: number, indent: number, format: Format, width: number): string {
   if (dim === 0) return format(items as HostValue);
   if (dim === 1) return vectorText(items as readonly Shown[], indent, format, width);
-  const rows = (items as readonly Shown[]).map((v) => (v === gap ? "..." : nestedText(v, dim - 1, indent + 1, format, width)));
+  const rows = (items as readonly Shown[]).map((v) =>
+    v === gap ? "..." : nestedText(v, dim - 1, indent + 1, format, width),
+  );
   return `[${rows.join(`,${"\n".repeat(dim - 1)}${" ".repeat(indent + 1)}`)}]`;
 }
 
@@ -163,7 +177,8 @@ function suffixesOf(t: Tensor): string[] {
   const isDefault = [get_default_dtype(), get_default_dtype().to_complex(), int64, bool].includes(t.dtype);
   if (t.is_meta) suffixes.push(`size=(${tupleText(t.shape)})`);
   else if (t.numel() === 0 && t.ndim !== 1) suffixes.push(`size=(${tupleText(t.shape)})`);
-  if (t.numel() === 0 && !t.is_meta ? t.dtype !== get_default_dtype() : !isDefault) suffixes.push(`dtype=${t.dtype.toString()}`);
+  if (t.numel() === 0 && !t.is_meta ? t.dtype !== get_default_dtype() : !isDefault)
+    suffixes.push(`dtype=${t.dtype.toString()}`);
   if (t.grad_fn) suffixes.push(`grad_fn=${t.grad_fn.toString()}`);
   else if (t.requires_grad) suffixes.push("requires_grad=True");
   return suffixes;
@@ -174,7 +189,8 @@ const tupleText = (shape: readonly number[]): string => (shape.length === 1 ? `$
 /** `tensor([1., 2.])` */
 export function formatTensor(t: Tensor): string {
   const prefix = "tensor(";
-  if (t.storageRef.traced !== null) return `tensor(..., size=(${tupleText(t.shape)}), dtype=${t.dtype.toString()}, traced)`;
+  if (t.storageRef.traced !== null)
+    return `tensor(..., size=(${tupleText(t.shape)}), dtype=${t.dtype.toString()}, traced)`;
   const body = prefix + (t.is_meta ? "..." : elementsText(t.detach(), prefix.length));
   let lineLength = body.length - body.lastIndexOf("\n") + 1;
   let out = body;

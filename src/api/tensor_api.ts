@@ -4,7 +4,8 @@ import { backendOf, currentTrace, missingBuffer } from "../dispatch/index.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { deleteRaw, readRaw, readAsync, type BufferHandle } from "../pjrt/index.js";
 import * as dt from "../schema/dtype.js";
-import { Complex, DType, TorchError, TorchTypeError, type Scalar } from "../schema/index.js";
+import type { Complex } from "../schema/index.js";
+import { DType, TorchError, TorchTypeError, type Scalar } from "../schema/index.js";
 import {
   Device,
   device as deviceOf,

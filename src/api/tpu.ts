@@ -29,7 +29,8 @@ export const current_device = (): number => currentIndex;
 /** Sets the index that "tpu" without an index stands for in this namespace. */
 export function set_device(device: DeviceLike): void {
   const { index } = tpu(device);
-  if (index >= device_count()) throw new TorchError(`set_device(): expected an index below ${device_count()}, got ${index}`);
+  if (index >= device_count())
+    throw new TorchError(`set_device(): expected an index below ${device_count()}, got ${index}`);
   currentIndex = index;
 }
 
@@ -57,7 +58,8 @@ export function manual_seed_all(seed: number | bigint): void {
 export const initial_seed = (): bigint => defaultGenerator(tpu(null)).initial_seed();
 
 /** Key and counter of a device's generator, for set_rng_state. */
-export const get_rng_state = (device?: DeviceLike | null): [bigint, bigint] => defaultGenerator(tpu(device)).get_state();
+export const get_rng_state = (device?: DeviceLike | null): [bigint, bigint] =>
+  defaultGenerator(tpu(device)).get_state();
 
 export function set_rng_state(state: readonly [bigint, bigint], device?: DeviceLike | null): void {
   defaultGenerator(tpu(device)).set_state(state);

@@ -60,7 +60,9 @@ describe("gradcheck", () => {
         return dy;
       }
     }
-    expect(() => torch.autograd.gradcheck((x) => Wrong.apply(x), [f64([2])])).toThrow("Jacobian mismatch for output 0 with respect to input 0");
+    expect(() => torch.autograd.gradcheck((x) => Wrong.apply(x), [f64([2])])).toThrow(
+      "Jacobian mismatch for output 0 with respect to input 0",
+    );
     expect(torch.autograd.gradcheck((x) => Wrong.apply(x), [f64([2])], { raise_exception: false })).toBe(false);
   });
   it.each<[string, (...x: Tensor[]) => Tensor]>([
@@ -68,9 +70,25 @@ describe("gradcheck", () => {
     ["div", (a, b) => a.div(b)],
     ["softmax", (a) => torch.softmax(a, -1)],
     ["views", (a) => a.t().reshape(-1).at("1::2").mul(3)],
-    ["in place", (a, b) => { const y = a.mul(2); y.at(0).add_(b.at(1)); return y.mul(y); }],
+    [
+      "in place",
+      (a, b) => {
+        const y = a.mul(2);
+        y.at(0).add_(b.at(1));
+        return y.mul(y);
+      },
+    ],
   ])("passes for %s, also of the second order", (_, fn) => {
-    const inputs = [f64([[1, 2, 3], [0.5, -1, 2]]), f64([[2, 1.5, 1], [1, 3, 0.7]])];
+    const inputs = [
+      f64([
+        [1, 2, 3],
+        [0.5, -1, 2],
+      ]),
+      f64([
+        [2, 1.5, 1],
+        [1, 3, 0.7],
+      ]),
+    ];
     expect(torch.autograd.gradcheck(fn, inputs)).toBe(true);
     expect(torch.autograd.gradgradcheck(fn, inputs)).toBe(true);
   });

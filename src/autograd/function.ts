@@ -24,7 +24,11 @@ export class FunctionContext {
 
   /** Keeps tensors for backward, which notices when they were changed in place. */
   save_for_backward(...tensors: readonly (Tensor | null)[]): void {
-    this.saved = tensors.map((tensor) => ({ tensor, storage: tensor?.storageRef ?? null, version: tensor?.storageRef.version ?? 0 }));
+    this.saved = tensors.map((tensor) => ({
+      tensor,
+      storage: tensor?.storageRef ?? null,
+      version: tensor?.storageRef.version ?? 0,
+    }));
   }
   /** What save_for_backward kept. */
   get saved_tensors(): Tensor[] {
@@ -35,7 +39,9 @@ export class FunctionContext {
     }
     return this.saved.map(({ tensor, storage, version }) => {
       if (tensor && storage!.version !== version) {
-        throw new TorchError(`one of the variables needed for gradient computation has been modified by an inplace operation: [${tensor.dtype.toString()} [${tensor.shape.join(", ")}]] is at version ${storage!.version}; expected version ${version} instead.`);
+        throw new TorchError(
+          `one of the variables needed for gradient computation has been modified by an inplace operation: [${tensor.dtype.toString()} [${tensor.shape.join(", ")}]] is at version ${storage!.version}; expected version ${version} instead.`,
+        );
       }
       return tensor as Tensor;
     });
@@ -71,18 +77,34 @@ class FunctionNode extends Node {
     private readonly outputs: readonly { shape: readonly number[]; like: Tensor }[],
     edges: readonly ({ node: Node; nr: number } | null)[],
   ) {
-    super(`${definition.name}Backward`, edges.map((e) => e?.node ?? null), edges.map((e) => e?.nr ?? 0), outputs.length);
+    super(
+      `${definition.name}Backward`,
+      edges.map((e) => e?.node ?? null),
+      edges.map((e) => e?.nr ?? 0),
+      outputs.length,
+    );
   }
   override release(): void {
     this.ctx.saved = null;
   }
   apply(gradOutputs: Grad[]): Grad[] {
     const t = torchFunctions();
-    const given = gradOutputs.map((g, i) => g ?? (this.ctx.materialize && this.outputs[i].like.dtype.is_differentiable ? t.zeros_like(this.outputs[i].like.detach()) : null));
+    const given = gradOutputs.map(
+      (g, i) =>
+        g ??
+        (this.ctx.materialize && this.outputs[i].like.dtype.is_differentiable
+          ? t.zeros_like(this.outputs[i].like.detach())
+          : null),
+    );
     const result = this.definition.backward(this.ctx, ...given);
     const grads = Array.isArray(result) ? (result as readonly (Grad | undefined)[]) : [result as Grad];
-    if (grads.length !== this.argumentCount && !grads.slice(this.argumentCount).every((g) => g === null || g === undefined)) {
-      throw new TorchError(`function ${this.name} returned an incorrect number of gradients (expected ${this.argumentCount}, got ${grads.length})`);
+    if (
+      grads.length !== this.argumentCount &&
+      !grads.slice(this.argumentCount).every((g) => g === null || g === undefined)
+    ) {
+      throw new TorchError(
+        `function ${this.name} returned an incorrect number of gradients (expected ${this.argumentCount}, got ${grads.length})`,
+      );
     }
     return this.tensorAt.map((i) => grads[i] ?? null);
   }
@@ -104,7 +126,9 @@ export abstract class Function {
   static apply<R extends Result = Tensor>(...args: readonly unknown[]): R {
     const definition = this as unknown as FunctionClass<readonly unknown[], R>;
     if (typeof definition.forward !== "function" || typeof definition.backward !== "function") {
-      throw new TorchTypeError(`${this.name}.apply(): expected static methods forward and backward, got a class without`);
+      throw new TorchTypeError(
+        `${this.name}.apply(): expected static methods forward and backward, got a class without`,
+      );
     }
     const ctx = new FunctionContext();
     ctx.needs_input_grad = args.map((a) => a instanceof Tensor && a.requires_grad);
@@ -121,7 +145,14 @@ export abstract class Function {
     );
     if (records) {
       const tensorAt = args.flatMap((a, i) => (a instanceof Tensor ? [i] : []));
-      const node = new FunctionNode(definition as FunctionClass<readonly unknown[], Result>, ctx, tensorAt, args.length, outs.map((o) => ({ shape: o.shape, like: o.detach() })), tensorAt.map((i) => edges[i]));
+      const node = new FunctionNode(
+        definition as FunctionClass<readonly unknown[], Result>,
+        ctx,
+        tensorAt,
+        args.length,
+        outs.map((o) => ({ shape: o.shape, like: o.detach() })),
+        tensorAt.map((i) => edges[i]),
+      );
       outs.forEach((o, i) => {
         if (!o.dtype.is_differentiable || ctx.nonDifferentiable.has(o)) return;
         o.gradFn = node;

@@ -21,7 +21,8 @@ export interface GradcheckOptions {
 
 type Fn = (...inputs: Tensor[]) => Tensor | readonly Tensor[];
 
-const listOf = (x: Tensor | readonly Tensor[]): Tensor[] => (x instanceof Tensor ? [x] : [...x]).filter((t) => t.dtype.is_differentiable);
+const listOf = (x: Tensor | readonly Tensor[]): Tensor[] =>
+  (x instanceof Tensor ? [x] : [...x]).filter((t) => t.dtype.is_differentiable);
 
 /** Real numbers of a tensor; a complex one as pairs. */
 function realParts(t: Tensor): number[] {
@@ -45,7 +46,8 @@ function moved(t: Tensor, k: number, by: number): Tensor {
 function numericalJacobian(fn: Fn, inputs: readonly Tensor[], at: number, output: number, eps: number): number[][] {
   using _ = new ModeGuard(false, false);
   const count = inputs[at].numel() * (inputs[at].is_complex() ? 2 : 1);
-  const run = (k: number, by: number): number[] => realParts(listOf(fn(...inputs.map((x, i) => (i === at ? moved(x, k, by) : x.detach()))))[output]);
+  const run = (k: number, by: number): number[] =>
+    realParts(listOf(fn(...inputs.map((x, i) => (i === at ? moved(x, k, by) : x.detach()))))[output]);
   return Array.from({ length: count }, (_unused, k) => {
     const up = run(k, eps);
     const down = run(k, -eps);
@@ -60,7 +62,11 @@ function analyticalJacobian(out: Tensor, input: Tensor): number[][] {
   const rows = input.numel() * (input.is_complex() ? 2 : 1);
   const jacobian = Array.from({ length: rows }, () => new Array<number>(columns).fill(0));
   for (let j = 0; j < columns; j++) {
-    const [g] = grad(out, input, { grad_outputs: moved(torch.zeros_like(out.detach()), j, 1), retain_graph: true, allow_unused: true });
+    const [g] = grad(out, input, {
+      grad_outputs: moved(torch.zeros_like(out.detach()), j, 1),
+      retain_graph: true,
+      allow_unused: true,
+    });
     if (g) realParts(g).forEach((v, k) => (jacobian[k][j] = v));
   }
   return jacobian;
@@ -69,7 +75,8 @@ function analyticalJacobian(out: Tensor, input: Tensor): number[][] {
 function firstDifference(a: readonly number[][], b: readonly number[][], atol: number, rtol: number): string | null {
   for (let i = 0; i < a.length; i++) {
     for (let j = 0; j < a[i].length; j++) {
-      if (!(Math.abs(a[i][j] - b[i][j]) <= atol + rtol * Math.abs(b[i][j]))) return `at [${i}, ${j}]: numerical ${a[i][j]}, analytical ${b[i][j]}`;
+      if (!(Math.abs(a[i][j] - b[i][j]) <= atol + rtol * Math.abs(b[i][j])))
+        return `at [${i}, ${j}]: numerical ${a[i][j]}, analytical ${b[i][j]}`;
     }
   }
   return null;
@@ -79,7 +86,10 @@ function firstDifference(a: readonly number[][], b: readonly number[][], atol: n
 export function gradcheck(fn: Fn, inputs: readonly Tensor[], options: GradcheckOptions = {}): boolean {
   const { eps = 1e-6, atol = 1e-5, rtol = 1e-3, raise_exception = true } = options;
   const checked = inputs.flatMap((x, i) => (x.requires_grad ? [i] : []));
-  if (checked.length === 0) throw new TorchValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.");
+  if (checked.length === 0)
+    throw new TorchValueError(
+      "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.",
+    );
   const outs = listOf(fn(...inputs));
   for (let o = 0; o < outs.length; o++) {
     if (!outs[o].requires_grad) continue;
@@ -106,15 +116,20 @@ export function gradgradcheck(fn: Fn, inputs: readonly Tensor[], options: Gradch
     const xs = all.slice(0, inputs.length);
     const results = listOf(fn(...xs));
     const wanted = xs.filter((x) => x.requires_grad);
-    const found = grad(results, wanted, { grad_outputs: all.slice(inputs.length), create_graph: true, allow_unused: true });
+    const found = grad(results, wanted, {
+      grad_outputs: all.slice(inputs.length),
+      create_graph: true,
+      allow_unused: true,
+    });
     return found.filter((g): g is Tensor => g !== null);
   };
   // finite differences call `first` without recording: it needs leaves of its own
   const recorded = (...all: Tensor[]): Tensor[] => {
     using _ = new ModeGuard(true, false);
-    const leaves = all.map((x, i) => ((inputs[i] ?? cotangents[i - inputs.length]).requires_grad && !x.requires_grad ? x.detach().requires_grad_() : x));
+    const leaves = all.map((x, i) =>
+      (inputs[i] ?? cotangents[i - inputs.length]).requires_grad && !x.requires_grad ? x.detach().requires_grad_() : x,
+    );
     return first(...leaves);
   };
   return gradcheck(recorded, [...inputs, ...cotangents], options);
 }
-

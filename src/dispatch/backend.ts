@@ -173,7 +173,14 @@ function programCacheOf(client: Client): ProgramCache | null {
   if (!found) {
     const { platformName, platformVersion, plugin, addressableDevices } = client;
     const { size, mtimeMs } = statSync(plugin.path);
-    const identity = [platformName, platformVersion, size, mtimeMs, addressableDevices[0]?.kind, addressableDevices.length].join("|");
+    const identity = [
+      platformName,
+      platformVersion,
+      size,
+      mtimeMs,
+      addressableDevices[0]?.kind,
+      addressableDevices.length,
+    ].join("|");
     caches.set(client, (found = new ProgramCache(identity)));
   }
   return found;

@@ -5,7 +5,8 @@ import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec } from "../ops/view_spec.js";
 import { executeRaw, type BufferHandle } from "../pjrt/index.js";
 import { scalarKind, SymScalar, TorchNotImplementedError, uint64, type Scalar } from "../schema/index.js";
-import { defaultGenerator, Generator, Storage, Tensor, type Device } from "../tensor/index.js";
+import type { Generator } from "../tensor/index.js";
+import { defaultGenerator, Storage, Tensor, type Device } from "../tensor/index.js";
 import { flatTensors } from "./arguments.js";
 import { backendOf, type Backend } from "./backend.js";
 import { missingBuffer } from "./graph_function.js";
@@ -160,11 +161,11 @@ function makeNode(
   rngState: BufferHandle | null,
 ): OpNode | null {
   const { nonDifferentiableOutputs } = overload.entry.definition;
-  if (!site.carriesGradient(nonDifferentiableOutputs))
-    return null;
+  if (!site.carriesGradient(nonDifferentiableOutputs)) return null;
   let key: string | number = 0;
   for (let i = 0; i < flat.length; i++) {
-    if (flat[i].requires_grad && flat[i].spec.aval.dtype.is_differentiable) key = i < 30 && typeof key === "number" ? key | (1 << i) : `${key},${i}`;
+    if (flat[i].requires_grad && flat[i].spec.aval.dtype.is_differentiable)
+      key = i < 30 && typeof key === "number" ? key | (1 << i) : `${key},${i}`;
   }
   const plan = site.plans.get(key) ?? planFor(overload, given, site, device, key);
   return new OpNode(plan, flat, scalars.length === 0 ? noScalars : scalars.slice(), rngState, device);
@@ -173,7 +174,13 @@ function makeNode(
 const noScalars: readonly Scalar[] = [];
 
 /** Traces the gradient of the call that walk() has just seen. */
-function planFor(overload: Overload, given: readonly unknown[], site: CallSite, device: Device, key: string | number): GradPlan {
+function planFor(
+  overload: Overload,
+  given: readonly unknown[],
+  site: CallSite,
+  device: Device,
+  key: string | number,
+): GradPlan {
   const tensors = [...flat];
   const numbers = [...scalars];
   const needs = tensors.flatMap((t, i) => (t.requires_grad && t.dtype.is_differentiable ? [i] : []));

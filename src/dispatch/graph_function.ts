@@ -1,11 +1,13 @@
 /** @file A traced graph as a function of tensors: one program for each way in which its inputs are seen. */
-import { SymScalar, type Scalar } from "../schema/index.js";
+import type { SymScalar } from "../schema/index.js";
+import { type Scalar } from "../schema/index.js";
 import type { ViewStep } from "../ops/view_steps.js";
 import { rootSpec, type ViewSpec } from "../ops/view_spec.js";
 import type { BufferHandle } from "../pjrt/index.js";
 import { Storage, Tensor, type Device } from "../tensor/index.js";
 import { backendOf, type Backend } from "./backend.js";
-import { reachable, Ref, type Graph } from "./graph.js";
+import type { Ref } from "./graph.js";
+import { reachable, type Graph } from "./graph.js";
 import { compileProgram, type Program } from "./program.js";
 import { Trie } from "./trie.js";
 

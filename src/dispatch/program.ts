@@ -4,7 +4,8 @@ import { executeRaw, type BufferHandle, type ExecutableHandle, type LoadedExecut
 import type { ViewSpec } from "../ops/view_spec.js";
 import { aval, int64, scalarDtype, TorchError, uint64, type Aval } from "../schema/index.js";
 import type { Backend } from "./backend.js";
-import { reachable, Ref, type EmitContext, type Graph } from "./graph.js";
+import type { Ref } from "./graph.js";
+import { reachable, type EmitContext, type Graph } from "./graph.js";
 import { offsetValues } from "./trace.js";
 import { debugProgram } from "./debug.js";
 

@@ -7,7 +7,10 @@ import { ProgramCache } from "./program_cache.js";
 const folder = mkdtempSync(join(tmpdir(), "programs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const body = Uint8Array.from({ length: 1000 }, (_, i) => i & 255);
-const onlyFile = (where: string): string => readdirSync(where, { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).map((e) => join(e.parentPath, e.name))[0];
+const onlyFile = (where: string): string =>
+  readdirSync(where, { recursive: true, withFileTypes: true })
+    .filter((e) => e.isFile())
+    .map((e) => join(e.parentPath, e.name))[0];
 
 describe("ProgramCache", () => {
   it("gives back what was put", () => {
@@ -19,7 +22,12 @@ describe("ProgramCache", () => {
     expect(later.stats).toMatchObject({ hits: 1, misses: 0 });
   });
   it("has another key for another plugin, text or option", () => {
-    const keys = [new ProgramCache("1", folder).keyOf("a", "b"), new ProgramCache("2", folder).keyOf("a", "b"), new ProgramCache("1", folder).keyOf("ab", ""), new ProgramCache("1", folder).keyOf("a", "c")];
+    const keys = [
+      new ProgramCache("1", folder).keyOf("a", "b"),
+      new ProgramCache("2", folder).keyOf("a", "b"),
+      new ProgramCache("1", folder).keyOf("ab", ""),
+      new ProgramCache("1", folder).keyOf("a", "c"),
+    ];
     expect(new Set(keys).size).toBe(4);
   });
   it.each([

@@ -67,7 +67,10 @@ export class ProgramCache {
     }
     const head = magic.length + digestBytes;
     const body = file.subarray(head);
-    const intact = file.length > head && file.subarray(0, magic.length).equals(magic) && sha256(key, body).equals(file.subarray(magic.length, head));
+    const intact =
+      file.length > head &&
+      file.subarray(0, magic.length).equals(magic) &&
+      sha256(key, body).equals(file.subarray(magic.length, head));
     if (!intact) {
       this.stats.misses++;
       return null;

@@ -127,7 +127,9 @@ export function makePlan(
     overload,
     name: `${titleCase(overload.name)}Backward0`,
     savedInputs: touched.filter((i) => i < flat.length),
-    savedOutputs: touched.filter((i) => i >= flat.length && i < flat.length + outAvals.length).map((i) => i - flat.length),
+    savedOutputs: touched
+      .filter((i) => i >= flat.length && i < flat.length + outAvals.length)
+      .map((i) => i - flat.length),
     needs,
     args: withoutTensors(args),
     flatAvals: flat.map((x) => x.spec.aval),
@@ -241,7 +243,8 @@ export class OpNode extends Node {
 
   private applyFormula(saved: readonly (Tensor | null)[], dys: readonly Grad[]): Grad[] {
     const { overload, args, flatAvals, outAvals, needs, isList } = this.plan;
-    const stand = (at: number, a: Aval): Tensor => saved[at] ?? torchFunctions().empty(a.shape, { dtype: a.dtype, device: this.device });
+    const stand = (at: number, a: Aval): Tensor =>
+      saved[at] ?? torchFunctions().empty(a.shape, { dtype: a.dtype, device: this.device });
     const flat = flatAvals.map((a, i) => stand(i, a));
     const outs = outAvals.map((a, i) => stand(flatAvals.length + i, a));
     const numbers = (s: Scalar | SymScalar): Scalar | SymScalar => this.scalars[(s as SymScalar).index];

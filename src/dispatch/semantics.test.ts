@@ -4,7 +4,8 @@ import { grad } from "../autograd/index.js";
 import { programsCompiled } from "./program.js";
 import type { Tensor } from "../tensor/index.js";
 
-const f32 = (data: torch.TensorData, requires_grad = false): Tensor => torch.tensor(data, { dtype: torch.float32, requires_grad });
+const f32 = (data: torch.TensorData, requires_grad = false): Tensor =>
+  torch.tensor(data, { dtype: torch.float32, requires_grad });
 
 describe("views and in-place writes", () => {
   it("shows a write through every view", () => {
@@ -13,13 +14,22 @@ describe("views and in-place writes", () => {
     x.at("1::2").zero_();
     view.at(0).add_(10);
     expect(x.tolist()).toEqual([11, 10, 13, 0, 5, 0]);
-    expect(view.tolist()).toEqual([[11, 10, 13], [0, 5, 0]]);
+    expect(view.tolist()).toEqual([
+      [11, 10, 13],
+      [0, 5, 0],
+    ]);
   });
   it("writes through a diagonal and a transpose", () => {
-    const x = f32([[1, 2], [3, 4]]);
+    const x = f32([
+      [1, 2],
+      [3, 4],
+    ]);
     x.diagonal().fill_(9);
     x.t().at(0).mul_(2);
-    expect(x.tolist()).toEqual([[18, 2], [6, 9]]);
+    expect(x.tolist()).toEqual([
+      [18, 2],
+      [6, 9],
+    ]);
   });
   it("reports strides as PyTorch does", () => {
     const x = torch.arange(24).view(2, 3, 4);
@@ -31,11 +41,19 @@ describe("views and in-place writes", () => {
   });
   it("sees storage through as_strided and unfold", () => {
     const x = torch.arange(1, 7);
-    expect(x.as_strided([2, 2], [3, 1], 1).tolist()).toEqual([[2, 3], [5, 6]]);
-    expect(x.unfold(0, 3, 2).tolist()).toEqual([[1, 2, 3], [3, 4, 5]]);
+    expect(x.as_strided([2, 2], [3, 1], 1).tolist()).toEqual([
+      [2, 3],
+      [5, 6],
+    ]);
+    expect(x.unfold(0, 3, 2).tolist()).toEqual([
+      [1, 2, 3],
+      [3, 4, 5],
+    ]);
   });
   it("refuses to write to an expanded tensor", () => {
-    expect(() => f32([1]).expand(3).add_(1)).toThrow("more than one element of the written-to tensor refers to a single memory location");
+    expect(() => f32([1]).expand(3).add_(1)).toThrow(
+      "more than one element of the written-to tensor refers to a single memory location",
+    );
   });
 });
 
@@ -64,14 +82,20 @@ describe("gradients of views and in-place writes", () => {
     expect(x.grad!.tolist()).toEqual([2, 2]);
   });
   it("refuses to change leaves in place", () => {
-    expect(() => f32([1, 2], true).add_(1)).toThrow("a leaf Variable that requires grad is being used in an in-place operation.");
-    expect(() => f32([1, 2], true).at(0).add_(1)).toThrow("a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    expect(() => f32([1, 2], true).add_(1)).toThrow(
+      "a leaf Variable that requires grad is being used in an in-place operation.",
+    );
+    expect(() => f32([1, 2], true).at(0).add_(1)).toThrow(
+      "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+    );
   });
   it("notices that a saved tensor was changed", () => {
     const x = f32([1, 2], true);
     const y = x.exp();
     y.add_(1);
-    expect(() => y.sum().backward()).toThrow("modified by an inplace operation: [torch.float32 [2]] is at version 1; expected version 0");
+    expect(() => y.sum().backward()).toThrow(
+      "modified by an inplace operation: [torch.float32 [2]] is at version 1; expected version 0",
+    );
   });
   it("does not mind a change of what the gradient does not read", () => {
     const x = f32([1, 2], true);
@@ -98,12 +122,30 @@ describe("backward", () => {
     expect(grad(g!.sum(), x)[0]!.tolist()).toEqual([6, 12]);
   });
   it("differentiates a decomposition twice", () => {
-    const x = f32([[1, 2], [3, 4]], true);
-    const w = f32([[1, 0], [0, 2]], true);
+    const x = f32(
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      true,
+    );
+    const w = f32(
+      [
+        [1, 0],
+        [0, 2],
+      ],
+      true,
+    );
     const [g] = grad(torch.matmul(x, w).pow(2).sum(), x, { create_graph: true });
     const [gx, gw] = grad(g!.pow(2).sum(), [x, w]);
-    expect(gx!.tolist()).toEqual([[8, 256], [24, 512]]);
-    expect(gw!.tolist()).toEqual([[160, 1120], [560, 2560]]);
+    expect(gx!.tolist()).toEqual([
+      [8, 256],
+      [24, 512],
+    ]);
+    expect(gw!.tolist()).toEqual([
+      [160, 1120],
+      [560, 2560],
+    ]);
   });
   it("sums over broadcast dimensions", () => {
     const x = f32([[1], [2]], true);
@@ -137,7 +179,9 @@ describe("backward", () => {
     expect([x.grad!.tolist(), y.grad!.tolist()]).toEqual([[6], [1]]);
   });
   it("says what is wrong with its start", () => {
-    expect(() => f32([1, 2]).sum().backward()).toThrow("element 0 of tensors does not require grad and does not have a grad_fn");
+    expect(() => f32([1, 2]).sum().backward()).toThrow(
+      "element 0 of tensors does not require grad and does not have a grad_fn",
+    );
     expect(() => f32([1, 2], true).mul(2).backward()).toThrow("grad can be implicitly created only for scalar outputs");
     expect(() => grad(f32([1], true).mul(2), f32([1], true))).toThrow("appears to not have been used in the graph");
   });
@@ -166,15 +210,39 @@ describe("calls", () => {
     expect(ints.remainder(3).tolist()).toEqual([1, 2]);
     expect(ints.floor_divide(2).tolist()).toEqual([3, -4]);
     expect(f32([1]).add(torch.tensor(1, { dtype: torch.float64 })).dtype).toBe(torch.float32);
-    expect(torch.tensor([true]).add(torch.tensor([true])).tolist()).toEqual([true]);
+    expect(
+      torch
+        .tensor([true])
+        .add(torch.tensor([true]))
+        .tolist(),
+    ).toEqual([true]);
   });
   it("speaks PyTorch's words about bad arguments", () => {
-    expect(() => f32([1, 2, 3]).add(f32([1, 2]))).toThrow("The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 0");
-    expect(() => torch.mm(f32([[1, 2]]), f32([[1, 2]]))).toThrow("mat1 and mat2 shapes cannot be multiplied (1x2 and 1x2)");
-    expect(() => torch.tensor([1, 2]).add_(0.5)).toThrow("result type Float can't be cast to the desired output type Long");
-    expect(() => f32([1, 2]).add_(f32([[1, 2], [3, 4]]))).toThrow("output with shape [2] doesn't match the broadcast shape [2, 2]");
-    expect(() => f32([1]).add("x" as never)).toThrow("add() received an invalid combination of arguments - got (Tensor, str)");
-    expect(() => f32([1]).to("tpu").add(f32([1]))).toThrow("Expected all tensors to be on the same device, but found at least two devices, tpu:0 and cpu!");
+    expect(() => f32([1, 2, 3]).add(f32([1, 2]))).toThrow(
+      "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 0",
+    );
+    expect(() => torch.mm(f32([[1, 2]]), f32([[1, 2]]))).toThrow(
+      "mat1 and mat2 shapes cannot be multiplied (1x2 and 1x2)",
+    );
+    expect(() => torch.tensor([1, 2]).add_(0.5)).toThrow(
+      "result type Float can't be cast to the desired output type Long",
+    );
+    expect(() =>
+      f32([1, 2]).add_(
+        f32([
+          [1, 2],
+          [3, 4],
+        ]),
+      ),
+    ).toThrow("output with shape [2] doesn't match the broadcast shape [2, 2]");
+    expect(() => f32([1]).add("x" as never)).toThrow(
+      "add() received an invalid combination of arguments - got (Tensor, str)",
+    );
+    expect(() =>
+      f32([1])
+        .to("tpu")
+        .add(f32([1])),
+    ).toThrow("Expected all tensors to be on the same device, but found at least two devices, tpu:0 and cpu!");
   });
   it("moves between devices with gradients", () => {
     const x = f32([1, 2], true);

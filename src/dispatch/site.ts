@@ -5,7 +5,8 @@ import type { Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec, type ViewSpec } from "../ops/view_spec.js";
 import { can_cast, get_default_dtype, sizeText, TorchError, type Aval } from "../schema/index.js";
-import { Tensor, type Device } from "../tensor/index.js";
+import type { Tensor } from "../tensor/index.js";
+import { type Device } from "../tensor/index.js";
 import { mapTensors } from "./arguments.js";
 import { backendOf } from "./backend.js";
 import { tracedCall } from "./call.js";
@@ -33,7 +34,8 @@ export class CallSite {
 
   /** Whether any result can have a gradient, those at the positions given left out. */
   carriesGradient(without: readonly number[] | undefined): boolean {
-    for (let i = 0; i < this.outAvals.length; i++) if (this.outAvals[i].dtype.is_differentiable && !without?.includes(i)) return true;
+    for (let i = 0; i < this.outAvals.length; i++)
+      if (this.outAvals[i].dtype.is_differentiable && !without?.includes(i)) return true;
     return false;
   }
 }
@@ -84,7 +86,10 @@ export function makeSite(
     using _ = new ModeGuard(false, false);
     const inputs = tensors.map((t) => trace.input(t.spec.aval));
     const before = inputs.map((t) => t.storageRef.traced);
-    const traced = mapTensors(symbolic(overload, given, (s) => trace.scalarInput(s)), inputs);
+    const traced = mapTensors(
+      symbolic(overload, given, (s) => trace.scalarInput(s)),
+      inputs,
+    );
     const result = rethrow(overload.name, () => tracedCall(trace, overload, traced));
     if (target !== null) trace.write(inputs[0], fitForWrite(inputs[0], result as Tensor));
     return { outs: Array.isArray(result) ? result : [result], inputs, before };

@@ -151,7 +151,9 @@ export function emitOperator(
         return x;
     }
   };
-  const named = overload.named(args.map((a, i) => one(a, overload.kinds[i], overload.schema.args[i].type.base === "Scalar")));
+  const named = overload.named(
+    args.map((a, i) => one(a, overload.kinds[i], overload.schema.args[i].type.base === "Scalar")),
+  );
   overload.entry.firstSchema.args.forEach((a, i) => {
     // what the overload lacks has the default of the entry's first schema
     if (

@@ -59,7 +59,7 @@ for (const [name, value, doc] of [
       },
       grad: notDifferentiable,
       factory: true,
-    shapeOnly: true,
+      shapeOnly: true,
     },
   );
 }
@@ -77,7 +77,7 @@ op(`full_like(Tensor self, Scalar fill_value, *, ${likeTail}) -> Tensor`, {
   lower: (_h, { self, fill_value, dtype }) => fill_value.fill(dtype ?? self.dtype, self.shape),
   grad: notDifferentiable,
   factory: true,
-    shapeOnly: true,
+  shapeOnly: true,
   doc: "One number in every element, with the shape and type of another tensor.",
 });
 op(`new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ${tail}) -> Tensor`, {
@@ -87,7 +87,7 @@ op(`new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ${tail}) -> Tenso
   },
   grad: notDifferentiable,
   factory: true,
-    shapeOnly: true,
+  shapeOnly: true,
 });
 op(`empty_strided(SymInt[] size, SymInt[] stride, *, ${tail}) -> Tensor`, {
   lower: (h, { size, dtype }) => h.splat(0, dtype ?? get_default_dtype(), size),
@@ -98,7 +98,7 @@ op(`new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ${tail}) -
   lower: (h, { self, size, dtype }) => h.splat(0, dtype ?? self.dtype, size),
   grad: notDifferentiable,
   factory: true,
-    shapeOnly: true,
+  shapeOnly: true,
 });
 op(`scalar_tensor(Scalar s, *, ${tail}) -> Tensor`, {
   lower: (_h, { s, dtype }) => s.as(dtype ?? get_default_dtype()),

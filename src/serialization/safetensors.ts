@@ -14,9 +14,23 @@ export class SafetensorError extends TorchError {
 }
 
 const names: readonly [string, DType][] = [
-  ["BOOL", dt.bool], ["U8", dt.uint8], ["I8", dt.int8], ["F8_E5M2", dt.float8_e5m2], ["F8_E4M3", dt.float8_e4m3fn], ["F8_E8M0", dt.float8_e8m0fnu],
-  ["I16", dt.int16], ["U16", dt.uint16], ["F16", dt.float16], ["BF16", dt.bfloat16], ["I32", dt.int32], ["U32", dt.uint32], ["F32", dt.float32],
-  ["F64", dt.float64], ["I64", dt.int64], ["U64", dt.uint64], ["C64", dt.complex64],
+  ["BOOL", dt.bool],
+  ["U8", dt.uint8],
+  ["I8", dt.int8],
+  ["F8_E5M2", dt.float8_e5m2],
+  ["F8_E4M3", dt.float8_e4m3fn],
+  ["F8_E8M0", dt.float8_e8m0fnu],
+  ["I16", dt.int16],
+  ["U16", dt.uint16],
+  ["F16", dt.float16],
+  ["BF16", dt.bfloat16],
+  ["I32", dt.int32],
+  ["U32", dt.uint32],
+  ["F32", dt.float32],
+  ["F64", dt.float64],
+  ["I64", dt.int64],
+  ["U64", dt.uint64],
+  ["C64", dt.complex64],
 ];
 const byName = new Map(names);
 const byDtype = new Map(names.map(([n, d]) => [d, n]));
@@ -48,14 +62,22 @@ function parseEntry(path: string, name: string, value: unknown, dataBytes: numbe
   const v = value as { dtype?: unknown; shape?: unknown; data_offsets?: unknown } | null;
   const dtype = typeof v?.dtype === "string" ? byName.get(v.dtype) : undefined;
   if (!dtype) bad(path, `a known dtype for tensor '${name}'`, JSON.stringify(v?.dtype));
-  if (!Array.isArray(v?.shape) || !v.shape.every(isCount)) bad(path, `a shape of non-negative integers for tensor '${name}'`, JSON.stringify(v?.shape));
+  if (!Array.isArray(v?.shape) || !v.shape.every(isCount))
+    bad(path, `a shape of non-negative integers for tensor '${name}'`, JSON.stringify(v?.shape));
   const offsets = v.data_offsets;
-  if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isCount)) bad(path, `two data_offsets for tensor '${name}'`, JSON.stringify(offsets));
+  if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isCount))
+    bad(path, `two data_offsets for tensor '${name}'`, JSON.stringify(offsets));
   const [start, end] = offsets as [number, number];
   const shape = v.shape as number[];
   const bytes = numelOf(shape) * dtype.itemsize;
-  if (end < start || end - start !== bytes) bad(path, `${bytes} bytes for tensor '${name}' (${dtype.name}[${shape.join(",")}])`, `data_offsets [${start}, ${end}]`);
-  if (end > dataBytes) bad(path, `data up to byte ${end} for tensor '${name}'`, `${dataBytes} bytes: the file is truncated`);
+  if (end < start || end - start !== bytes)
+    bad(
+      path,
+      `${bytes} bytes for tensor '${name}' (${dtype.name}[${shape.join(",")}])`,
+      `data_offsets [${start}, ${end}]`,
+    );
+  if (end > dataBytes)
+    bad(path, `data up to byte ${end} for tensor '${name}'`, `${dataBytes} bytes: the file is truncated`);
   return { dtype, shape, start, end };
 }
 
@@ -92,7 +114,8 @@ function parseHeader(path: string, read: (at: number, length: number) => Buffer,
   } catch (error) {
     bad(path, "a JSON header", (error as Error).message);
   }
-  if (typeof json !== "object" || json === null || Array.isArray(json)) bad(path, "a JSON object as header", text.slice(0, 40));
+  if (typeof json !== "object" || json === null || Array.isArray(json))
+    bad(path, "a JSON object as header", text.slice(0, 40));
   const twice = duplicateKey(text);
   if (twice !== null) bad(path, "each name once", `${twice} twice`);
   const dataStart = 8 + Number(length);
@@ -100,12 +123,14 @@ function parseHeader(path: string, read: (at: number, length: number) => Buffer,
   let metadata: Record<string, string> = {};
   for (const [name, value] of Object.entries(json as Record<string, unknown>)) {
     if (name !== "__metadata__") entries.set(name, parseEntry(path, name, value, size - dataStart));
-    else if (typeof value === "object" && value !== null && Object.values(value).every((v) => typeof v === "string")) metadata = value as Record<string, string>;
+    else if (typeof value === "object" && value !== null && Object.values(value).every((v) => typeof v === "string"))
+      metadata = value as Record<string, string>;
     else bad(path, "__metadata__ with texts", JSON.stringify(value));
   }
   let at = 0;
   for (const [name, e] of [...entries].sort((a, b) => a[1].start - b[1].start || a[1].end - b[1].end)) {
-    if (e.start !== at) bad(path, `tensor '${name}' to start at byte ${at} of the data`, `${e.start}: tensors overlap or leave holes`);
+    if (e.start !== at)
+      bad(path, `tensor '${name}' to start at byte ${at} of the data`, `${e.start}: tensors overlap or leave holes`);
     at = e.end;
   }
   if (at !== size - dataStart) bad(path, `${at} bytes of data`, `${size - dataStart}`);
@@ -129,7 +154,8 @@ export class SafetensorsFile implements Disposable {
   }
 
   private bytes(at: number, length: number): Buffer {
-    if (this.fd === null) throw new SafetensorError(`SafetensorsFile(): expected an open file, got '${this.path}' after close()`);
+    if (this.fd === null)
+      throw new SafetensorError(`SafetensorsFile(): expected an open file, got '${this.path}' after close()`);
     const out = Buffer.alloc(length);
     let done = 0;
     while (done < length) {
@@ -157,7 +183,8 @@ export class SafetensorsFile implements Disposable {
 
   private entry(name: string): Entry {
     const found = this.header.entries.get(name);
-    if (!found) throw new SafetensorError(`get_tensor(): expected the name of a tensor in '${this.path}', got '${name}'`);
+    if (!found)
+      throw new SafetensorError(`get_tensor(): expected the name of a tensor in '${this.path}', got '${name}'`);
     return found;
   }
 
@@ -190,14 +217,22 @@ function order(tensors: Readonly<Record<string, Tensor>>): [string, Tensor][] {
   return Object.entries(tensors).sort(([a, x], [b, y]) => y.itemsize - x.itemsize || (a < b ? -1 : a > b ? 1 : 0));
 }
 
-function encodeHeader(tensors: readonly [string, Tensor][], metadata: Readonly<Record<string, string>> | undefined): Buffer {
+function encodeHeader(
+  tensors: readonly [string, Tensor][],
+  metadata: Readonly<Record<string, string>> | undefined,
+): Buffer {
   const json: Record<string, unknown> = metadata ? { __metadata__: metadata } : {};
   let at = 0;
   for (const [name, t] of tensors) {
-    if (!(t instanceof Tensor)) throw new SafetensorError(`save_file(): expected a Tensor under '${name}', got ${typeof t}`);
+    if (!(t instanceof Tensor))
+      throw new SafetensorError(`save_file(): expected a Tensor under '${name}', got ${typeof t}`);
     const dtype = byDtype.get(t.dtype);
-    if (!dtype) throw new SafetensorError(`save_file(): expected a dtype that safetensors has for '${name}', got ${t.dtype.toString()}`);
-    if (name === "__metadata__") throw new SafetensorError("save_file(): expected another name for a tensor, got '__metadata__'");
+    if (!dtype)
+      throw new SafetensorError(
+        `save_file(): expected a dtype that safetensors has for '${name}', got ${t.dtype.toString()}`,
+      );
+    if (name === "__metadata__")
+      throw new SafetensorError("save_file(): expected another name for a tensor, got '__metadata__'");
     json[name] = { dtype, shape: t.shape, data_offsets: [at, (at += t.nbytes)] };
   }
   const text = Buffer.from(JSON.stringify(json));
@@ -208,14 +243,18 @@ function encodeHeader(tensors: readonly [string, Tensor][], metadata: Readonly<R
 }
 
 function writeAll(fd: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, Math.min(bytes.length - done, 1 << 30));
+  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, Math.min(bytes.length - done, 1 << 30));
 }
 
 /**
  * Writes tensors to a file. It appears whole or not at all: a full disk or a killed process leaves what was there.
  * Tensors that share a storage are written once each.
  */
-export function save_file(tensors: Readonly<Record<string, Tensor>>, path: string, metadata?: Readonly<Record<string, string>>): void {
+export function save_file(
+  tensors: Readonly<Record<string, Tensor>>,
+  path: string,
+  metadata?: Readonly<Record<string, string>>,
+): void {
   const ordered = order(tensors);
   const header = encodeHeader(ordered, metadata);
   const staged = `${path}.${process.pid}.new`;

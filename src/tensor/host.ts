@@ -1,5 +1,6 @@
 /** @file Elements between the host's bytes and JavaScript's numbers. */
-import { Complex, DType, FloatScalar, TorchError, TorchTypeError, type Scalar } from "../schema/index.js";
+import type { DType } from "../schema/index.js";
+import { Complex, FloatScalar, TorchError, TorchTypeError, type Scalar } from "../schema/index.js";
 
 /** A JavaScript number, bigint (for 64-bit integers that a number cannot hold), boolean or Complex. */
 export type HostValue = number | boolean | bigint | Complex;

@@ -27,11 +27,10 @@ export interface AutogradMeta {
 
 const noOffsets: readonly number[] = Object.freeze([]);
 
-// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
 export interface Tensor extends TensorMethods, TensorAutograd, TensorApi {}
 
 /** `torch.Tensor`. Made by factories and operators, not by `new`. */
-// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
+
 export class Tensor {
   /** @internal Leaf flag, or whether grad_fn is set. */
   requiresGradFlag = false;

@@ -3,7 +3,13 @@ import * as torch from "torch-tpu";
 import type { Tensor } from "torch-tpu";
 import { differenceOfTensors } from "./compare.js";
 
-type Check = (op: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>, got: readonly Tensor[], want: readonly Tensor[]) => string | null;
+type Check = (
+  op: string,
+  args: readonly unknown[],
+  kwargs: Readonly<Record<string, unknown>>,
+  got: readonly Tensor[],
+  want: readonly Tensor[],
+) => string | null;
 
 const detached = (xs: readonly Tensor[]): Tensor[] => xs.map((x) => x.detach());
 
@@ -22,12 +28,15 @@ const indicesOfValues: Check = (op, args, _kwargs, got, want) => {
 };
 
 /** A product of the results (its factors are unique up to signs and phases only). */
-const product = (compose: (parts: Tensor[]) => Tensor): Check => (op, _args, _kwargs, got, want) => {
-  const shapes = got.findIndex((g, i) => g.shape.join() !== want[i].shape.join() || g.dtype !== want[i].dtype);
-  if (shapes >= 0) return `result ${shapes}: got ${got[shapes].dtype.name}[${got[shapes].shape.join()}], want ${want[shapes].dtype.name}[${want[shapes].shape.join()}]`;
-  if (got.some((g) => g.numel() === 0)) return null;
-  return differenceOfTensors(op, compose(detached(got)), compose([...want]));
-};
+const product =
+  (compose: (parts: Tensor[]) => Tensor): Check =>
+  (op, _args, _kwargs, got, want) => {
+    const shapes = got.findIndex((g, i) => g.shape.join() !== want[i].shape.join() || g.dtype !== want[i].dtype);
+    if (shapes >= 0)
+      return `result ${shapes}: got ${got[shapes].dtype.name}[${got[shapes].shape.join()}], want ${want[shapes].dtype.name}[${want[shapes].shape.join()}]`;
+    if (got.some((g) => g.numel() === 0)) return null;
+    return differenceOfTensors(op, compose(detached(got)), compose([...want]));
+  };
 
 const scaledBy = (columns: Tensor, factors: Tensor): Tensor => columns.mul(factors.unsqueeze(-2).to(columns.dtype));
 
@@ -39,6 +48,8 @@ export const invariants: Readonly<Record<string, Check>> = {
   "linalg.qr": product(([q, r]) => (q.shape[q.ndim - 1] === 0 ? r : torch.matmul(q, r))),
   qr: product(([q, r]) => torch.matmul(q, r)),
   svd: product(([u, s, v]) => torch.matmul(scaledBy(u.narrow(-1, 0, s.size(-1)), s), v.narrow(-1, 0, s.size(-1)).mH)),
-  "linalg.svd": product(([u, s, vh]) => torch.matmul(scaledBy(u.narrow(-1, 0, s.size(-1)), s), vh.narrow(-2, 0, s.size(-1)))),
+  "linalg.svd": product(([u, s, vh]) =>
+    torch.matmul(scaledBy(u.narrow(-1, 0, s.size(-1)), s), vh.narrow(-2, 0, s.size(-1))),
+  ),
   "linalg.eigh": product(([w, v]) => torch.matmul(scaledBy(v, w), v.mH)),
 };

@@ -19,21 +19,35 @@ function tasksOf(vectors: string, only: RegExp, kinds: readonly ("opinfo" | "ate
   return kinds.flatMap((kind) => {
     const folder = join(vectors, kind);
     if (!existsSync(folder)) return [];
-    const names = readdirSync(folder).filter((f) => f.endsWith(".json")).map((f) => f.slice(0, -".json".length));
-    return names.filter((n) => only.test(n)).sort().map((name) => ({ kind, folder, name }));
+    const names = readdirSync(folder)
+      .filter((f) => f.endsWith(".json"))
+      .map((f) => f.slice(0, -".json".length));
+    return names
+      .filter((n) => only.test(n))
+      .sort()
+      .map((name) => ({ kind, folder, name }));
   });
 }
 
 function replay(task: Task, device: string): OperatorResult {
-  return task.kind === "opinfo" ? replayOpinfo(task.folder, task.name, device) : replayAten(task.folder, task.name, device);
+  return task.kind === "opinfo"
+    ? replayOpinfo(task.folder, task.name, device)
+    : replayAten(task.folder, task.name, device);
 }
 
 /** One process takes tasks until there are none. A process that dies counts its operator as failed; another takes over. */
-function runWorkers(tasks: readonly Task[], jobs: number, device: string, done: (r: OperatorResult) => void): Promise<void> {
+function runWorkers(
+  tasks: readonly Task[],
+  jobs: number,
+  device: string,
+  done: (r: OperatorResult) => void,
+): Promise<void> {
   let next = 0;
   const start = (): Promise<void> =>
     new Promise((resolve) => {
-      const child = fork(fileURLToPath(import.meta.url), ["--worker", "--device", device], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+      const child = fork(fileURLToPath(import.meta.url), ["--worker", "--device", device], {
+        stdio: ["ignore", "inherit", "inherit", "ipc"],
+      });
       let current: Task | null = null;
       const give = (): void => {
         current = tasks[next++] ?? null;
@@ -46,7 +60,16 @@ function runWorkers(tasks: readonly Task[], jobs: number, device: string, done: 
       child.on("exit", () => {
         if (current === null) return resolve();
         const message = "the process ended while replaying it";
-        done({ kind: current.kind, name: current.name, passed: 0, failed: 1, skipped: 0, gradients: { passed: 0, failed: 0 }, errors: { passed: 0, failed: 0 }, failures: [{ index: -1, form: "forward", dtype: "", message }] });
+        done({
+          kind: current.kind,
+          name: current.name,
+          passed: 0,
+          failed: 1,
+          skipped: 0,
+          gradients: { passed: 0, failed: 0 },
+          errors: { passed: 0, failed: 0 },
+          failures: [{ index: -1, form: "forward", dtype: "", message }],
+        });
         void start().then(resolve);
       });
       give();
@@ -70,22 +93,35 @@ function print(results: readonly OperatorResult[], listMissing: boolean): void {
   const missing = results.filter((r) => r.skipped > 0);
   if (missing.length > 0) {
     const names = missing.map((r) => r.name);
-    console.log(`${missing.length} operators are not implemented: ${(listMissing ? names : names.slice(0, 12)).join(" ")}${listMissing || names.length <= 12 ? "" : " … (--list-missing)"}`);
+    console.log(
+      `${missing.length} operators are not implemented: ${(listMissing ? names : names.slice(0, 12)).join(" ")}${listMissing || names.length <= 12 ? "" : " … (--list-missing)"}`,
+    );
   }
   const sum = (of: (r: OperatorResult) => number): number => results.reduce((n, r) => n + of(r), 0);
   for (const kind of ["opinfo", "aten"] as const) {
     const own = results.filter((r) => r.kind === kind);
-    if (own.length > 0) console.log(`${kind}: ${own.filter((r) => r.failed === 0 && r.skipped === 0).length} of ${own.length} operators pass in full`);
+    if (own.length > 0)
+      console.log(
+        `${kind}: ${own.filter((r) => r.failed === 0 && r.skipped === 0).length} of ${own.length} operators pass in full`,
+      );
   }
-  console.log(`gradients: ${sum((r) => r.gradients.passed)} passed, ${sum((r) => r.gradients.failed)} failed; must-fail calls: ${sum((r) => r.errors.passed)} passed, ${sum((r) => r.errors.failed)} failed`);
+  console.log(
+    `gradients: ${sum((r) => r.gradients.passed)} passed, ${sum((r) => r.gradients.failed)} failed; must-fail calls: ${sum((r) => r.errors.passed)} passed, ${sum((r) => r.errors.failed)} failed`,
+  );
   console.log(`${sum((r) => r.passed)} passed, ${sum((r) => r.failed)} failed, ${sum((r) => r.skipped)} skipped`);
 }
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      vectors: { type: "string" }, only: { type: "string", default: "." }, kind: { type: "string" }, device: { type: "string", default: "tpu" },
-      jobs: { type: "string", default: String(availableParallelism()) }, json: { type: "string" }, "list-missing": { type: "boolean", default: false }, worker: { type: "boolean", default: false },
+      vectors: { type: "string" },
+      only: { type: "string", default: "." },
+      kind: { type: "string" },
+      device: { type: "string", default: "tpu" },
+      jobs: { type: "string", default: String(availableParallelism()) },
+      json: { type: "string" },
+      "list-missing": { type: "boolean", default: false },
+      worker: { type: "boolean", default: false },
     },
   });
   process.env.TORCH_TPU_QUIET = "1";

@@ -30,21 +30,37 @@ export interface OperatorResult {
 }
 
 const newResult = (kind: "opinfo" | "aten", name: string): OperatorResult => ({
-  kind, name, passed: 0, failed: 0, skipped: 0, gradients: { passed: 0, failed: 0 }, errors: { passed: 0, failed: 0 }, failures: [],
+  kind,
+  name,
+  passed: 0,
+  failed: 0,
+  skipped: 0,
+  gradients: { passed: 0, failed: 0 },
+  errors: { passed: 0, failed: 0 },
+  failures: [],
 });
 
-const withKeywords = (args: readonly unknown[], kwargs: Record<string, unknown>): unknown[] => (Object.keys(kwargs).length === 0 ? [...args] : [...args, kwargs]);
-const tensorsOf = (x: unknown): Tensor[] => (x instanceof torch.Tensor ? [x] : Array.isArray(x) ? x.flatMap(tensorsOf) : []);
-const messageOf = (e: unknown): string => (e instanceof Error ? `${e.name}: ${e.message.split("\n")[0].slice(0, 300)}` : String(e));
+const withKeywords = (args: readonly unknown[], kwargs: Record<string, unknown>): unknown[] =>
+  Object.keys(kwargs).length === 0 ? [...args] : [...args, kwargs];
+const tensorsOf = (x: unknown): Tensor[] =>
+  x instanceof torch.Tensor ? [x] : Array.isArray(x) ? x.flatMap(tensorsOf) : [];
+const messageOf = (e: unknown): string =>
+  e instanceof Error ? `${e.name}: ${e.message.split("\n")[0].slice(0, 300)}` : String(e);
 
 /** Faults of this library itself, which must not pass for a refused argument. */
-const isInternal = (e: unknown): boolean => !(e instanceof Error) || e instanceof ReferenceError || e instanceof SyntaxError || (e.constructor === TypeError && /undefined|is not a function|null|iterable/.test(e.message));
+const isInternal = (e: unknown): boolean =>
+  !(e instanceof Error) ||
+  e instanceof ReferenceError ||
+  e instanceof SyntaxError ||
+  (e.constructor === TypeError && /undefined|is not a function|null|iterable/.test(e.message));
 
 function shapesDiffer(got: unknown, like: NonNullable<Case["output_like"]>): string | null {
   const outs = tensorsOf(got);
   if (outs.length !== like.length) return `got ${outs.length} tensors, want ${like.length}`;
   const bad = like.findIndex((l, i) => outs[i].shape.join() !== l.shape.join() || outs[i].dtype.name !== l.dtype);
-  return bad < 0 ? null : `result ${bad}: got ${outs[bad].dtype.name}[${outs[bad].shape.join()}], want ${like[bad].dtype}[${like[bad].shape.join()}]`;
+  return bad < 0
+    ? null
+    : `result ${bad}: got ${outs[bad].dtype.name}[${outs[bad].shape.join()}], want ${like[bad].dtype}[${like[bad].shape.join()}]`;
 }
 
 /** Drops out at random: only shapes and types are defined. The recording does not mark these. */
@@ -74,7 +90,8 @@ export function replayOpinfo(folder: string, name: string, device: string): Oper
   const inplace = recording.inplace ? resolveInplace(recording.op) : undefined;
   recording.cases.forEach((recorded, index) => {
     const c = asRandom(vectors, recorded);
-    const fail = (form: Form, message: string): void => void result.failures.push({ index, form, dtype: c.dtype ?? "", message });
+    const fail = (form: Form, message: string): void =>
+      void result.failures.push({ index, form, dtype: c.dtype ?? "", message });
     const before = result.failures.length;
     forward(vectors, name, c, fn, result, fail);
     if (result.failures.length === before && recording.method) methodForm(vectors, name, c, method, fail);
@@ -95,7 +112,9 @@ function forward(vectors: Vectors, name: string, c: Case, fn: Call, result: Oper
   try {
     const { args, kwargs } = vectors.decodeAll(c, leaves);
     out = fn(...withKeywords(args, kwargs));
-    const wrong = c.random ? shapesDiffer(out, c.output_like ?? []) : outputDiffers(name, args, kwargs, out, vectors.decode(c.output ?? null));
+    const wrong = c.random
+      ? shapesDiffer(out, c.output_like ?? [])
+      : outputDiffers(name, args, kwargs, out, vectors.decode(c.output ?? null));
     if (wrong) return fail("forward", wrong);
   } catch (e) {
     return fail("forward", messageOf(e));
@@ -109,19 +128,35 @@ function forward(vectors: Vectors, name: string, c: Case, fn: Call, result: Oper
 }
 
 /** Equality with the recording; where results are not unique, what must hold of them. */
-function outputDiffers(name: string, args: readonly unknown[], kwargs: Record<string, unknown>, out: unknown, want: unknown): string | null {
+function outputDiffers(
+  name: string,
+  args: readonly unknown[],
+  kwargs: Record<string, unknown>,
+  out: unknown,
+  want: unknown,
+): string | null {
   const wrong = difference(name, out, want);
   if (!wrong || !invariants[name]) return wrong;
   const [got, wanted] = [tensorsOf(out), tensorsOf(want)];
   return got.length === wanted.length ? torch.no_grad(() => invariants[name](name, args, kwargs, got, wanted)) : wrong;
 }
 
-function gradientDiffers(vectors: Vectors, name: string, c: Case, out: unknown, leaves: readonly Tensor[]): string | null {
+function gradientDiffers(
+  vectors: Vectors,
+  name: string,
+  c: Case,
+  out: unknown,
+  leaves: readonly Tensor[],
+): string | null {
   try {
     const outs = tensorsOf(out).filter((t) => t.requires_grad);
     const cotangents = (c.cotangents ?? []).map((v) => vectors.decode(v) as Tensor);
-    if (outs.length !== cotangents.length) return `${outs.length} results require a gradient, want ${cotangents.length}`;
-    const got = outs.length === 0 ? leaves.map(() => null) : torch.autograd.grad(outs, leaves, { grad_outputs: cotangents, allow_unused: true });
+    if (outs.length !== cotangents.length)
+      return `${outs.length} results require a gradient, want ${cotangents.length}`;
+    const got =
+      outs.length === 0
+        ? leaves.map(() => null)
+        : torch.autograd.grad(outs, leaves, { grad_outputs: cotangents, allow_unused: true });
     for (let i = 0; i < leaves.length; i++) {
       const d = differenceOfGradients(name, got[i], vectors.decode(c.grads![i]) as Tensor | null);
       if (d) return `leaf ${i}: ${d}`;
@@ -138,7 +173,9 @@ function methodForm(vectors: Vectors, name: string, c: Case, method: Call | unde
   try {
     const { args, kwargs } = vectors.decodeAll(c);
     const out = torch.no_grad(() => method(...withKeywords(args, kwargs)));
-    const wrong = c.random ? shapesDiffer(out, c.output_like ?? []) : outputDiffers(name, args, kwargs, out, vectors.decode(c.output ?? null));
+    const wrong = c.random
+      ? shapesDiffer(out, c.output_like ?? [])
+      : outputDiffers(name, args, kwargs, out, vectors.decode(c.output ?? null));
     if (wrong) fail(form, wrong);
   } catch (e) {
     fail(form, messageOf(e));
@@ -205,7 +242,11 @@ function atenCase(vectors: Vectors, name: string, c: Case, index: number, fn: Ca
     wrong = difference(name, out ?? null, vectors.decode(c.output ?? null));
     if (!wrong && c.mutated) {
       form = "mutated";
-      wrong = difference(name, [...tensorsOf(args), ...Object.values(kwargs).flatMap(tensorsOf)], c.mutated.map((m) => vectors.decode(m)));
+      wrong = difference(
+        name,
+        [...tensorsOf(args), ...Object.values(kwargs).flatMap(tensorsOf)],
+        c.mutated.map((m) => vectors.decode(m)),
+      );
     }
   } catch (e) {
     wrong = messageOf(e);

@@ -21,21 +21,56 @@ const F_ = F as unknown as Record<string, Call>;
 for (const name of ["nn.functional.embedding", "nn.functional.embedding_bag"])
   wrapped[name] = (weight, indices, ...rest) => F_[name.slice("nn.functional.".length)](indices, weight, ...rest);
 wrapped.max_pool2d_with_indices_backward = (self, options) => {
-  const { kernel_size, stride, padding, dilation, ceil_mode } = { stride: [], padding: 0, dilation: 1, ceil_mode: false, ...(options as Record<string, unknown>) } as Record<string, unknown>;
+  const { kernel_size, stride, padding, dilation, ceil_mode } = {
+    stride: [],
+    padding: 0,
+    dilation: 1,
+    ceil_mode: false,
+    ...(options as Record<string, unknown>),
+  } as Record<string, unknown>;
   const args = [kernel_size, stride, padding, dilation, ceil_mode];
-  const [out, indices] = (functional as unknown as Record<string, Call>).max_pool2d_with_indices(self, ...args) as Tensor[];
-  return (functional as unknown as Record<string, Call>).max_pool2d_with_indices_backward(torch.ones_like(out), self, ...args, indices);
+  const [out, indices] = (functional as unknown as Record<string, Call>).max_pool2d_with_indices(
+    self,
+    ...args,
+  ) as Tensor[];
+  return (functional as unknown as Record<string, Call>).max_pool2d_with_indices_backward(
+    torch.ones_like(out),
+    self,
+    ...args,
+    indices,
+  );
 };
-const method = (name: string): Call => (self, ...rest) => (self as unknown as Record<string, Call>)[name](...rest);
+const method =
+  (name: string): Call =>
+  (self, ...rest) =>
+    (self as unknown as Record<string, Call>)[name](...rest);
 wrapped.zero_ = (x) => (x as Tensor).clone().zero_();
-for (const name of ["polygamma", "special.polygamma"]) wrapped[name] = (x, n, ...rest) => torch.polygamma(n as number, x as Tensor, ...(rest as []));
+for (const name of ["polygamma", "special.polygamma"])
+  wrapped[name] = (x, n, ...rest) => torch.polygamma(n as number, x as Tensor, ...(rest as []));
 for (const name of ["embedding", "embedding_bag"]) {
-  wrapped[`nn.functional.${name}`] = (weight, index, ...rest) => (F as unknown as Record<string, Call>)[name](index, weight, ...rest);
+  wrapped[`nn.functional.${name}`] = (weight, index, ...rest) =>
+    (F as unknown as Record<string, Call>)[name](index, weight, ...rest);
 }
 wrapped.max_pool2d_with_indices_backward = (x, options) => {
   const { kernel_size, stride = [], padding = 0, dilation = 1, ceil_mode = false } = options as Record<string, never>;
-  const [out, indices] = functional.max_pool2d_with_indices(x as Tensor, kernel_size, stride, padding, dilation, ceil_mode);
-  return functional.max_pool2d_with_indices_backward(torch.ones_like(out), x as Tensor, kernel_size, stride, padding, dilation, ceil_mode, indices);
+  const [out, indices] = functional.max_pool2d_with_indices(
+    x as Tensor,
+    kernel_size,
+    stride,
+    padding,
+    dilation,
+    ceil_mode,
+  );
+  return functional.max_pool2d_with_indices_backward(
+    torch.ones_like(out),
+    x as Tensor,
+    kernel_size,
+    stride,
+    padding,
+    dilation,
+    ceil_mode,
+    indices,
+  );
 };
 const inplaceOnly = ["exponential", "geometric", "cauchy", "log_normal", "uniform"];
 for (const name of inplaceOnly) wrapped[name] = method(`${name}_`);
@@ -46,7 +81,8 @@ export function resolveFunction(op: string, file: string): Call | undefined {
   const special = wrapped[file] ?? wrapped[op];
   if (special) return special;
   const [space, ...rest] = op.split(".");
-  if (op.startsWith("nn.functional.")) return callable((F as unknown as Record<string, unknown>)[op.slice("nn.functional.".length)]);
+  if (op.startsWith("nn.functional."))
+    return callable((F as unknown as Record<string, unknown>)[op.slice("nn.functional.".length)]);
   if (op.startsWith("torch.ops.aten.") || op.startsWith("ops.aten.")) {
     const [name, overload] = op.replace(/^(torch\.)?ops\.aten\./, "").split(".");
     return operators.has(name) ? torch.ops.aten[name][overload ?? "default"] : undefined;
@@ -56,7 +92,9 @@ export function resolveFunction(op: string, file: string): Call | undefined {
     for (const part of rest) at = (at as Record<string, unknown> | undefined)?.[part];
     return callable(at);
   }
-  const direct = callable((torch as unknown as Record<string, unknown>)[op]) ?? callable((functional as unknown as Record<string, unknown>)[op]);
+  const direct =
+    callable((torch as unknown as Record<string, unknown>)[op]) ??
+    callable((functional as unknown as Record<string, unknown>)[op]);
   return direct ?? resolveMethod(op);
 }
 

@@ -3,7 +3,11 @@ import { describe, expect, it } from "vitest";
 import { replayOpinfo } from "./replay.js";
 
 const folder = new URL("../vectors/opinfo", import.meta.url).pathname;
-const names = existsSync(folder) ? readdirSync(folder).filter((f) => f.endsWith(".json")).map((f) => f.slice(0, -".json".length)) : [];
+const names = existsSync(folder)
+  ? readdirSync(folder)
+      .filter((f) => f.endsWith(".json"))
+      .map((f) => f.slice(0, -".json".length))
+  : [];
 
 describe("calls recorded from PyTorch", () => {
   it("are there", () => expect(names.length).toBeGreaterThan(100));

@@ -54,7 +54,16 @@ export class Vectors {
     private readonly device: string,
   ) {
     const json = JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8")) as Partial<Recording>;
-    this.recording = { file: name, op: name, variant: "", method: false, inplace: false, errors: [], cases: [], ...json };
+    this.recording = {
+      file: name,
+      op: name,
+      variant: "",
+      method: false,
+      inplace: false,
+      errors: [],
+      cases: [],
+      ...json,
+    };
     this.file = new SafetensorsFile(join(folder, `${name}.safetensors`));
   }
 
@@ -64,7 +73,8 @@ export class Vectors {
 
   private tensor(v: { $tensor: string; dtype: string; shape: number[]; requires_grad?: boolean }): Tensor {
     const stored = this.file.get_tensor(v.$tensor, this.device);
-    const value = v.dtype.startsWith("complex") && !stored.is_complex() ? torch.view_as_complex(stored).clone() : stored;
+    const value =
+      v.dtype.startsWith("complex") && !stored.is_complex() ? torch.view_as_complex(stored).clone() : stored;
     return value.reshape(v.shape).detach();
   }
 
@@ -101,13 +111,18 @@ export class Vectors {
         return items;
       }
       case "$dict":
-        return Object.fromEntries(Object.entries(x as Record<string, Encoded>).map(([k, e]) => [k, this.decode(e, leaves)]));
+        return Object.fromEntries(
+          Object.entries(x as Record<string, Encoded>).map(([k, e]) => [k, this.decode(e, leaves)]),
+        );
       default:
         return x; // $size, $layout, $memory_format
     }
   }
 
-  decodeAll(of: { args: Encoded[]; kwargs: Record<string, Encoded> }, leaves: Tensor[] = []): { args: unknown[]; kwargs: Record<string, unknown> } {
+  decodeAll(
+    of: { args: Encoded[]; kwargs: Record<string, Encoded> },
+    leaves: Tensor[] = [],
+  ): { args: unknown[]; kwargs: Record<string, unknown> } {
     const args = of.args.map((a) => this.decode(a, leaves));
     const kwargs = Object.fromEntries(Object.entries(of.kwargs).map(([k, a]) => [k, this.decode(a, leaves)]));
     return { args, kwargs };

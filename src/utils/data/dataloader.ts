@@ -9,14 +9,21 @@ import { BatchSampler, RandomSampler, SequentialSampler, type Sampler } from "./
 export function default_collate(items: readonly unknown[]): unknown {
   const first = items[0];
   if (first instanceof Tensor) return functional.stack(items as readonly Tensor[]);
-  if (typeof first === "number" || typeof first === "bigint" || typeof first === "boolean") return tensor(items as readonly number[]);
+  if (typeof first === "number" || typeof first === "bigint" || typeof first === "boolean")
+    return tensor(items as readonly number[]);
   if (typeof first === "string") return [...items];
   if (Array.isArray(first)) {
-    if (items.some((i) => (i as unknown[]).length !== first.length)) throw new TorchError("each element in list of batch should be of equal size");
+    if (items.some((i) => (i as unknown[]).length !== first.length))
+      throw new TorchError("each element in list of batch should be of equal size");
     return first.map((_, k) => default_collate(items.map((i) => (i as unknown[])[k])));
   }
-  if (typeof first === "object" && first !== null) return Object.fromEntries(Object.keys(first).map((k) => [k, default_collate(items.map((i) => (i as Record<string, unknown>)[k]))]));
-  throw new TorchTypeError(`default_collate: batch must contain tensors, numbers, strings, arrays or objects; found ${typeof first}`);
+  if (typeof first === "object" && first !== null)
+    return Object.fromEntries(
+      Object.keys(first).map((k) => [k, default_collate(items.map((i) => (i as Record<string, unknown>)[k]))]),
+    );
+  throw new TorchTypeError(
+    `default_collate: batch must contain tensors, numbers, strings, arrays or objects; found ${typeof first}`,
+  );
 }
 
 export interface DataLoaderOptions<T, B = T> {
@@ -42,14 +49,30 @@ export class DataLoader<T, B = T> implements AsyncIterable<B>, Iterable<B> {
     readonly dataset: Dataset<T> | IterableDataset<T>,
     private readonly options: DataLoaderOptions<T, B> = {},
   ) {
-    const { batch_size = 1, shuffle = false, drop_last = false, sampler, batch_sampler, collate_fn, prefetch_factor = 2, generator } = options;
+    const {
+      batch_size = 1,
+      shuffle = false,
+      drop_last = false,
+      sampler,
+      batch_sampler,
+      collate_fn,
+      prefetch_factor = 2,
+      generator,
+    } = options;
     if (sampler && shuffle) throw new TorchValueError("sampler option is mutually exclusive with shuffle");
-    if (batch_sampler && (options.batch_size !== undefined || shuffle || sampler || drop_last)) throw new TorchValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last");
-    if (!Number.isInteger(prefetch_factor) || prefetch_factor < 1) throw new TorchValueError(`prefetch_factor option should be a positive integer, got ${prefetch_factor}`);
+    if (batch_sampler && (options.batch_size !== undefined || shuffle || sampler || drop_last))
+      throw new TorchValueError(
+        "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last",
+      );
+    if (!Number.isInteger(prefetch_factor) || prefetch_factor < 1)
+      throw new TorchValueError(`prefetch_factor option should be a positive integer, got ${prefetch_factor}`);
     this.collate = collate_fn ?? (default_collate as (items: T[]) => B);
     this.prefetch = prefetch_factor;
     if (!(dataset instanceof Dataset)) {
-      if (shuffle || sampler || batch_sampler) throw new TorchValueError("DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options");
+      if (shuffle || sampler || batch_sampler)
+        throw new TorchValueError(
+          "DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options",
+        );
       this.batches = null;
       return;
     }
@@ -59,7 +82,8 @@ export class DataLoader<T, B = T> implements AsyncIterable<B>, Iterable<B> {
 
   /** How many batches one pass has. */
   get length(): number {
-    if (!this.batches) throw new TorchTypeError("DataLoader.length: expected a data set with a length, got an IterableDataset");
+    if (!this.batches)
+      throw new TorchTypeError("DataLoader.length: expected a data set with a length, got an IterableDataset");
     return this.batches.length;
   }
 
@@ -82,7 +106,8 @@ export class DataLoader<T, B = T> implements AsyncIterable<B>, Iterable<B> {
 
   *[Symbol.iterator](): Iterator<B> {
     for (const group of this.groups()) {
-      if (group.some((i) => i instanceof Promise)) throw new TorchTypeError("DataLoader: expected `for await` for a data set whose get() returns promises");
+      if (group.some((i) => i instanceof Promise))
+        throw new TorchTypeError("DataLoader: expected `for await` for a data set whose get() returns promises");
       yield this.collate(group as T[]);
     }
   }
@@ -111,7 +136,10 @@ type Generator_<T> = globalThis.Generator<T, void, void>;
 
 function itemOf<T>(dataset: Dataset<T>, index: number): T | Promise<T> {
   const named = (error: unknown): never => {
-    throw new TorchError(`DataLoader: expected item ${index} of the data set, got an error: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new TorchError(
+      `DataLoader: expected item ${index} of the data set, got an error: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
   };
   try {
     const item = dataset.get(index);

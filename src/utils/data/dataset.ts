@@ -20,7 +20,8 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> extends Datas
   readonly tensors: T;
   constructor(...tensors: T) {
     super();
-    if (tensors.some((t) => t.size(0) !== tensors[0].size(0))) throw new TorchValueError("Size mismatch between tensors");
+    if (tensors.some((t) => t.size(0) !== tensors[0].size(0)))
+      throw new TorchValueError("Size mismatch between tensors");
     this.tensors = tensors;
   }
   get length(): number {
@@ -76,7 +77,8 @@ export function random_split<T>(dataset: Dataset<T>, lengths: readonly number[],
     let rest = dataset.length - floors.reduce((a, b) => a + b, 0);
     sizes = floors.map((n) => n + (rest-- > 0 ? 1 : 0));
   }
-  if (sizes.reduce((a, b) => a + b, 0) !== dataset.length) throw new TorchValueError("Sum of input lengths does not equal the length of the input dataset!");
+  if (sizes.reduce((a, b) => a + b, 0) !== dataset.length)
+    throw new TorchValueError("Sum of input lengths does not equal the length of the input dataset!");
   const order = permutation(dataset.length, generator);
   let at = 0;
   return sizes.map((n) => new Subset(dataset, order.slice(at, (at += n))));

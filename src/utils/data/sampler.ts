@@ -9,7 +9,8 @@ export interface Sampler<T = number> extends Iterable<T> {
 }
 
 const checkCount = (name: string, n: number): void => {
-  if (!Number.isInteger(n) || n <= 0) throw new TorchValueError(`${name} should be a positive integer value, but got ${name}=${n}`);
+  if (!Number.isInteger(n) || n <= 0)
+    throw new TorchValueError(`${name} should be a positive integer value, but got ${name}=${n}`);
 };
 
 export class SequentialSampler implements Sampler {
@@ -75,7 +76,8 @@ export class WeightedRandomSampler implements Sampler {
   ) {
     checkCount("num_samples", num_samples);
     if (weights.some((w) => !(w >= 0))) throw new TorchValueError("weights should be non-negative numbers");
-    if (!replacement && num_samples > weights.filter((w) => w > 0).length) throw new TorchValueError("num_samples should be at most the number of positive weights without replacement");
+    if (!replacement && num_samples > weights.filter((w) => w > 0).length)
+      throw new TorchValueError("num_samples should be at most the number of positive weights without replacement");
   }
   get length(): number {
     return this.num_samples;
