@@ -9,6 +9,7 @@ import type { Generator } from "../tensor/index.js";
 import { defaultGenerator, Storage, Tensor, type Device } from "../tensor/index.js";
 import { flatTensors } from "./arguments.js";
 import { backendOf, type Backend } from "./backend.js";
+import { debugCall, debugCalls } from "./debug.js";
 import { missingBuffer } from "./graph_function.js";
 import type { NodeArg } from "./graph.js";
 import { deviceFor } from "./placement.js";
@@ -29,6 +30,7 @@ export function callOperator(overload: Overload, given: unknown[]): Tensor | Ten
   const site = (leaf.value ??= makeSite(overload, given, device, null));
   const record = is_grad_enabled() && needsGrad() && isDifferentiable(overload.entry.definition);
   if (site.program === null) return metaCall(overload, given, site, device, record);
+  if (debugCalls) debugCall(overload.qualified, flat);
   const rngState = pushArguments(overload, given, site, device);
   const node = record && site.writes.length > 0 ? makeNode(overload, given, site, device, rngState) : null;
   const result = executeRaw(site.program.executable, args);
@@ -47,6 +49,7 @@ export function callOperator(overload: Overload, given: unknown[]): Tensor | Ten
   for (let i = 0; i < site.outSpecs.length; i++)
     outs.push(new Tensor(new Storage(result[i], site.outSpecs[i].aval, device), site.outSpecs[i]));
   if (site.writes.length > 0) storeWrites(site, result, outs.length);
+  if (is_inference_mode_enabled()) for (const out of outs) out.inference = true;
   if (node) attach(overload, node, outs);
   else if (record) recordCall(overload, given, site, device, rngState, outs);
   return site.isList ? outs : outs[0];

@@ -7,5 +7,8 @@ export function debugProgram(name: string, text: string): void {
   if (level >= 2) process.stderr.write(`${text}\n`);
 }
 
-/** Level 3: each call. */
+/** Level 3: each call that runs, with its tensors. */
 export const debugCalls = level >= 3;
+export function debugCall(name: string, tensors: readonly { dtype: { name: string }; shape: readonly number[] }[]): void {
+  process.stderr.write(`torch-tpu: ${name}(${tensors.map((t) => `${t.dtype.name}[${t.shape.join(",")}]`).join(", ")})\n`);
+}

@@ -201,6 +201,11 @@ export class OpNode extends Node {
   }
 
   private save(at: number, t: Tensor): void {
+    if (t.inference) {
+      throw new TorchError(
+        "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd.",
+      );
+    }
     (this.saved as (Tensor | null)[])[at] = t;
     (this.storages as (Storage | null)[])[at] = t.storageRef;
     this.versions[at] = t.storageRef.version;

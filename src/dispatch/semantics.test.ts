@@ -187,6 +187,22 @@ describe("backward", () => {
   });
 });
 
+describe("modes", () => {
+  it("records nothing under no_grad, and restores what was before, also after an error", () => {
+    const x = f32([1, 2], true);
+    expect(torch.no_grad(() => x.mul(2)).requires_grad).toBe(false);
+    expect(() => torch.no_grad(() => x.mul("y" as never))).toThrow();
+    expect(torch.is_grad_enabled()).toBe(true);
+  });
+  it("keeps inference tensors out of graphs", () => {
+    const x = f32([1, 2], true);
+    const y = torch.inference_mode(() => x.detach().mul(2));
+    expect(y.is_inference()).toBe(true);
+    expect(() => x.mul(y)).toThrow("Inference tensors cannot be saved for backward");
+    expect(() => y.add_(1)).toThrow("Inplace update to inference tensor outside InferenceMode is not allowed");
+  });
+});
+
 describe("calls", () => {
   it("never compiles again for another number", () => {
     const x = f32([1, 2]);
