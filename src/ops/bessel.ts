@@ -1,4 +1,4 @@
-/** @file Bessel functions and the Airy function, from Cephes' approximations, computed in float64. */
+/** @file Bessel functions and the Airy function, from Cephes' approximations. */
 import type { Builder, Value } from "../hlo/index.js";
 import {
   airyAi,
@@ -15,7 +15,7 @@ import { unary } from "./families.js";
 import { fullLike } from "./helpers.js";
 import { isReal } from "./pointwise.js";
 import { notDifferentiable, type Torch } from "./registry.js";
-import { inDouble, polynomial } from "./special.js";
+import { polynomial } from "./special.js";
 import type { Tensor } from "../tensor/index.js";
 
 type Rational = readonly [p: readonly number[], q: readonly number[]];
@@ -196,7 +196,7 @@ const plain: readonly [name: string, f: (h: Builder, x: Value) => Value, doc: st
 ];
 for (const [name, f, doc] of plain) {
   unary(name, {
-    lower: (h, x) => inDouble(h, x, (v) => f(h, v)),
+    lower: f,
     grad: notDifferentiable,
     accepts: isReal,
     float: true,
@@ -212,11 +212,7 @@ const ofX: typeof plain = [
   ["special_airy_ai", airy, "Airy function."],
 ];
 for (const [name, f, doc] of ofX) {
-  unary(
-    name,
-    { lower: (h, x) => inDouble(h, x, (v) => f(h, v)), grad: notDifferentiable, accepts: isReal, float: true, doc },
-    "x",
-  );
+  unary(name, { lower: f, grad: notDifferentiable, accepts: isReal, float: true, doc }, "x");
 }
 
 /** y / x, or the limit 1/2 at 0. */
@@ -227,7 +223,7 @@ const overX = (t: Torch, x: Tensor, y: Tensor): Tensor => {
 
 for (const name of ["i0", "special_i0"]) {
   unary(name, {
-    lower: (h, x) => inDouble(h, x, (v) => plainI(h, v, 0)),
+    lower: (h, x) => plainI(h, x, 0),
     grad: (t, x, dy) => t.mul(dy, t.special_i1(x)),
     accepts: isReal,
     float: true,
@@ -235,21 +231,21 @@ for (const name of ["i0", "special_i0"]) {
   });
 }
 unary("special_i0e", {
-  lower: (h, x) => inDouble(h, x, (v) => scaledI(h, v, 0)),
+  lower: (h, x) => scaledI(h, x, 0),
   grad: (t, x, dy, y) => t.mul(dy, t.sub(t.special_i1e(x), t.mul(t.sgn(x), y))),
   accepts: isReal,
   float: true,
   doc: "exp(-|x|) · I0(x).",
 });
 unary("special_i1", {
-  lower: (h, x) => inDouble(h, x, (v) => plainI(h, v, 1)),
+  lower: (h, x) => plainI(h, x, 1),
   grad: (t, x, dy, y) => t.mul(dy, t.sub(t.i0(x), overX(t, x, y))),
   accepts: isReal,
   float: true,
   doc: "Modified Bessel function of the first kind of order 1.",
 });
 unary("special_i1e", {
-  lower: (h, x) => inDouble(h, x, (v) => scaledI(h, v, 1)),
+  lower: (h, x) => scaledI(h, x, 1),
   grad: (t, x, dy, y) => t.mul(dy, t.sub(t.sub(t.special_i0e(x), t.mul(t.sgn(x), y)), overX(t, x, y))),
   accepts: isReal,
   float: true,

@@ -1,8 +1,7 @@
 /** @file Special functions around the error function and the normal distribution. */
 import type { Builder, Value } from "../hlo/index.js";
-import * as dt from "../schema/dtype.js";
 import { unary } from "./families.js";
-import { cast, fullLike } from "./helpers.js";
+import { fullLike } from "./helpers.js";
 import { isNan, isReal } from "./pointwise.js";
 import { ndtri as table } from "./cephes.js";
 
@@ -12,10 +11,6 @@ export function polynomial(h: Builder, x: Value, coefficients: readonly number[]
   for (const c of coefficients.slice(1)) y = h.add(h.multiply(y, x), fullLike(h, x, c));
   return y;
 }
-
-/** Computes in float64, where the formula needs more digits than float32 has. */
-export const inDouble = (h: Builder, x: Value, f: (x: Value) => Value): Value =>
-  cast(h, f(cast(h, x, dt.float64)), x.dtype);
 
 const twoOverRootPi = 2 / Math.sqrt(Math.PI);
 
@@ -41,7 +36,7 @@ unary("erfinv", {
   doc: "The inverse of the error function.",
 });
 
-/** exp(x²) · erfc(x) in float64. */
+/** exp(x²) · erfc(x). */
 function erfcx(h: Builder, x: Value): Value {
   const c = (v: number): Value => fullLike(h, x, v);
   const far = h.compare(x, c(5), "GT");
@@ -53,7 +48,7 @@ function erfcx(h: Builder, x: Value): Value {
   return h.select(far, h.divide(c(twoOverRootPi / 2), tail), product);
 }
 unary("special_erfcx", {
-  lower: (h, x) => inDouble(h, x, (v) => erfcx(h, v)),
+  lower: erfcx,
   grad: (t, x, dy, y) => t.mul(dy, t.sub(t.mul(t.mul(x, y), 2), twoOverRootPi)),
   accepts: isReal,
   float: true,
@@ -71,14 +66,13 @@ unary("special_ndtr", {
   doc: "The normal distribution function.",
 });
 unary("special_log_ndtr", {
-  lower: (h, x) =>
-    inDouble(h, x, (v) => {
-      const z = h.multiply(v, fullLike(h, v, Math.SQRT1_2));
-      const low = h.compare(v, fullLike(h, v, -1), "LT");
-      const below = h.subtract(h.log(h.multiply(erfcx(h, h.negate(z)), fullLike(h, v, 0.5))), h.multiply(z, z));
-      const above = h.log_plus_one(h.multiply(h.chlo_erfc(z), fullLike(h, v, -0.5)));
-      return h.select(low, below, above);
-    }),
+  lower: (h, x) => {
+    const z = h.multiply(x, fullLike(h, x, Math.SQRT1_2));
+    const low = h.compare(x, fullLike(h, x, -1), "LT");
+    const below = h.subtract(h.log(h.multiply(erfcx(h, h.negate(z)), fullLike(h, x, 0.5))), h.multiply(z, z));
+    const above = h.log_plus_one(h.multiply(h.chlo_erfc(z), fullLike(h, x, -0.5)));
+    return h.select(low, below, above);
+  },
   grad: (t, x, dy) => t.mul(t.div(dy, t.special_erfcx(t.mul(x, -Math.SQRT1_2))), Math.sqrt(2 / Math.PI)),
   accepts: isReal,
   float: true,
@@ -114,7 +108,7 @@ function ndtri(h: Builder, y0: Value): Value {
   return h.select(inside, open, c(NaN));
 }
 unary("special_ndtri", {
-  lower: (h, x) => inDouble(h, x, (v) => ndtri(h, v)),
+  lower: ndtri,
   grad: (t, _, dy, y) => t.mul(dy, t.mul(t.exp(t.mul(t.mul(y, y), 0.5)), Math.sqrt(2 * Math.PI))),
   accepts: isReal,
   float: true,
