@@ -103,12 +103,12 @@ function convolve(h: Builder, input: Value, weight: Value, g: Geometry): Value {
   const wide = computeType(input.dtype);
   const common = { ...layout(input.rank), rhsDilation: dilation, featureGroupCount: groups, outDtype: wide };
   const out = transposed
-    ? h.convolution(input, regroup(h, weight, groups), {
+    ? // the kernel is reversed apart: XLA's CPU library takes no reversed windows, and without it is far slower
+      h.convolution(input, h.reverse(regroup(h, weight, groups), spatial(weight.rank)), {
         ...common,
         kernelInput: 0,
         kernelOutput: 1,
         lhsDilation: stride,
-        windowReversal: stride.map(() => true),
         padding: padding.map((p, i) => {
           const full = dilation[i] * (weight.shape[i + 2] - 1);
           return [full - p, full - p + output_padding[i]] as const;

@@ -4,7 +4,7 @@ import { int32, int64, numelOf, TorchError, type DType } from "../schema/index.j
 import type { Tensor } from "../tensor/index.js";
 import { repeated } from "./convolution.js";
 import { cast, computeType, requireDtype } from "./helpers.js";
-import { extremeBody, highest, lowest } from "./order_values.js";
+import { extremeBody, highest, lowest, nanMask } from "./order_values.js";
 import { op, type Torch } from "./registry.js";
 
 /** A window in each spatial dimension: how it moves and how many positions it has. */
@@ -124,6 +124,61 @@ export function addAtPositions(t: Torch, dy: Tensor, indices: Tensor, shape: rea
   return t.reshape(t.scatter_add(zeros, -1, flat(indices), flat(dy)), shape);
 }
 
+/** Windows of at most so many elements are taken apart in the gradient: faster than a scatter. */
+const denseWindows = 16;
+
+/** Cotangents of windows' maxima, each at the first element of its window that equals the maximum. */
+function maxPoolBack(h: Builder, dy: Value, x: Value, out: Value, w: Windows): Value {
+  const lead = x.rank - w.kernel.length;
+  const { padding } = windowOptions(w, x.rank);
+  const none = x.shape.map(() => 0);
+  const low = padding.map(([a]) => a);
+  const high = padding.map(([, b]) => Math.max(0, b));
+  const framed = h.pad(x, lowest(h, x.dtype), low, high);
+  const nanOut = nanMask(h, out);
+  const zero = h.constant(0, dy.dtype);
+  const stride = [...new Array<number>(lead).fill(1), ...w.stride];
+  let found: Value | null = null;
+  let sum: Value | null = null;
+  for (let place = 0; place < numelOf(w.kernel); place++) {
+    let rest = place;
+    const start = [...none];
+    for (let i = w.kernel.length - 1; i >= 0; i--) {
+      start[lead + i] = (rest % w.kernel[i]) * w.dilation[i];
+      rest = Math.floor(rest / w.kernel[i]);
+    }
+    const limit = start.map((s, d) => s + (out.shape[d] - 1) * stride[d] + 1);
+    const part = h.slice(framed, start, limit, stride);
+    let hit = h.compare(part, out, "EQ");
+    if (nanOut !== null) hit = h.or(hit, h.and(nanOut, nanMask(h, part)!));
+    const first: Value = found === null ? hit : h.and(hit, h.not(found));
+    found = found === null ? hit : h.or(found, hit);
+    const share = h.select(first, dy, h.zerosLike(dy));
+    const behind = limit.map((n, d) => framed.shape[d] - n);
+    const wide = h.pad(share, zero, start, behind, stride.map((s) => s - 1));
+    sum = sum === null ? wide : h.add(sum, wide);
+  }
+  return h.slice(sum!, low, low.map((n, d) => n + x.shape[d]));
+}
+
+op(
+  "_max_pool_backward(Tensor grad_output, Tensor self, Tensor out, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode) -> Tensor",
+  {
+    lower: (h, a) => {
+      const w = windowsOf("max_pool", a.self.shape, a.kernel_size.length, a);
+      if (a.self.numel === 0) return h.splat(0, a.grad_output.dtype, a.self.shape);
+      return maxPoolBack(h, a.grad_output, a.self, a.out, w);
+    },
+    grad: (t, a, g) => {
+      const n = a.kernel_size.length as 1 | 2 | 3;
+      const [, at] = t[`max_pool${n}d_with_indices`](a.self, a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode);
+      const flat = (x: Tensor): Tensor => t.reshape(x, [...x.shape.slice(0, x.ndim - n), numelOf(x.shape.slice(x.ndim - n))]);
+      return { grad_output: t.reshape(t.gather(flat(g), -1, flat(at)), a.out.shape) };
+    },
+    doc: "Cotangents of windows' maxima at the elements they came from.",
+  },
+);
+
 const maxArguments = (n: number): string =>
   n === 1
     ? "Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False"
@@ -138,7 +193,10 @@ for (const n of [1, 2, 3] as const) {
       poolable(args.self);
       return maxPool(h, args.self, windowsOf(name, args.self.shape, n, args));
     },
-    grad: (t, a, dy) => {
+    grad: (t, a, dy, out) => {
+      const kernel = repeated(a.kernel_size, n);
+      if (numelOf(kernel) <= denseWindows)
+        return { self: t._max_pool_backward(dy, a.self, out, kernel, a.stride, a.padding, a.dilation, a.ceil_mode) };
       const [, indices] = t[pooled](a.self, a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode);
       return { self: addAtPositions(t, dy, indices, a.self.shape, n) };
     },

@@ -1,10 +1,11 @@
 /** @file Sorting: sort, argsort, topk, msort, searchsorted, bucketize. */
 import type { Builder, Value } from "../hlo/index.js";
-import { int32, int64, TorchError, TorchIndexError, wrapDim } from "../schema/index.js";
+import { float32, int32, int64, TorchError, wrapDim } from "../schema/index.js";
 import { cast, promotedType, requireDtype } from "./helpers.js";
 import { takeAlong, takeRows } from "./index_values.js";
-import { isBefore, positionType } from "./order_values.js";
+import { isBefore, nanMask, positionType } from "./order_values.js";
 import { notDifferentiable, op } from "./registry.js";
+import { range } from "./scan.js";
 
 /** Values in order along a dimension, NaN last when ascending, and where they were (int64). Equal ones keep their order. */
 export function sortAlong(h: Builder, x: Value, dim: number, descending: boolean): [values: Value, indices: Value] {
@@ -48,6 +49,18 @@ op("msort(Tensor self) -> Tensor", {
   doc: "The elements in order along the first dimension.",
 });
 
+/** The `k` largest along a dimension by XLA's own top_k, many times faster than sorting. It orders bits: -NaN and -0 are made plain. */
+function largestAlong(h: Builder, x: Value, dim: number, k: number): Value[] {
+  const order = x.shape.map((_, i) => i).filter((i) => i !== dim);
+  const rows = h.transpose(cast(h, x, float32), [...order, dim]);
+  const positive = h.add(rows, h.zerosLike(rows));
+  const keys = h.select(nanMask(h, rows)!, h.fullLike(rows, NaN), positive);
+  const [, at] = h.chlo_top_k(keys, k);
+  const back = x.shape.map((_, i) => (i === dim ? x.rank - 1 : order.indexOf(i)));
+  const index = h.transpose(at, back);
+  return [takeAlong(h, x, dim, index), h.convert(index, int64)];
+}
+
 op("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", {
   lower: (h, { self, k, dim, largest }) => {
     requireDtype(self, !self.dtype.is_complex && self.dtype.kind !== "bool", "topk");
@@ -55,13 +68,9 @@ op("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True)
     const size = self.rank === 0 ? 1 : self.shape[d];
     if (k < 0 || k > size) throw new TorchError("selected index k out of range");
     if (self.rank === 0) return [self, h.constant(0n, int64)];
-    return sortAlong(h, self, d, largest).map((v) =>
-      h.slice(
-        v,
-        v.shape.map(() => 0),
-        v.shape.map((n, i) => (i === d ? k : n)),
-      ),
-    );
+    if (largest && k > 0 && self.dtype.is_floating_point && self.dtype.bits >= 16 && self.dtype.bits <= 32)
+      return largestAlong(h, self, d, k);
+    return sortAlong(h, self, d, largest).map((v) => range(h, v, d, 0, k));
   },
   grad: (t, { self, dim }, [dy], [, indices]) => ({
     self: t.value_selecting_reduction_backward(dy, dim, indices, self.shape, true),
@@ -149,8 +158,3 @@ op(
     doc: "The number of the interval between sorted boundaries in which each value lies.",
   },
 );
-
-/** Throws where a row has no element of this rank. */
-export function checkRank(k: number, size: number, dim: number): void {
-  if (k < 1 || k > size) throw new TorchIndexError(`kthvalue(): selected number k out of range for dimension ${dim}`);
-}
