@@ -44,7 +44,10 @@ function scalarOf(x: unknown): unknown {
 function intOf(x: unknown): unknown {
   if (isInt(x)) return x;
   if (typeof x === "bigint") return Number(x);
-  return x instanceof Tensor && x.ndim === 0 && !x.dtype.is_differentiable && x.storageRef.traced === null
+  return x instanceof Tensor &&
+    x.ndim === 0 &&
+    (x.dtype.kind === "int" || x.dtype.kind === "uint") &&
+    x.storageRef.traced === null
     ? Number(x.item())
     : invalid;
 }
