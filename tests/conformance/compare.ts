@@ -1,56 +1,93 @@
 /** @file Whether a result is what PyTorch recorded. */
 import * as torch from "torch-tpu";
-import type { Tensor } from "torch-tpu";
-import { tolerances } from "./tolerances.js";
+import type { DType, Tensor } from "torch-tpu";
+import { readElement, typedView } from "../../src/tensor/index.js";
+import { toleranceFor, type Tolerance } from "./tolerances.js";
+import { HostTensor } from "./vectors.js";
 
-interface Tolerance {
-  readonly atol: number;
-  readonly rtol: number;
+export type Element = ReturnType<typeof readElement>;
+
+/** Elements of row-major bytes. */
+export function elementsOf(bytes: Uint8Array, dtype: DType): Element[] {
+  const view = typedView(bytes, dtype) as unknown as number[];
+  const count = bytes.byteLength / dtype.itemsize;
+  return Array.from({ length: count }, (_, i) => readElement(view, i, dtype));
 }
 
-const byDtype: Record<string, Tolerance> = {
-  float32: { atol: 1e-5, rtol: 1.3e-5 },
-  complex64: { atol: 1e-5, rtol: 1.3e-5 },
-  float64: { atol: 1e-7, rtol: 1e-7 },
-  complex128: { atol: 1e-7, rtol: 1e-7 },
-  bfloat16: { atol: 1.6e-2, rtol: 1.6e-2 },
-  float16: { atol: 1.6e-2, rtol: 1.6e-2 },
-};
-const exact: Tolerance = { atol: 0, rtol: 0 };
+/** Copies a tensor to the host. */
+export const onHost = (t: Tensor): HostTensor => new HostTensor(t.dtype, t.shape, t.detach().toBytes());
 
-/** Real numbers of a tensor, complex ones as pairs. */
-function numbers(t: Tensor): (number | bigint)[] {
-  const dense = t.is_complex() ? torch.view_as_real(t.contiguous()) : t;
-  const flat = (x: unknown): (number | bigint)[] =>
-    Array.isArray(x) ? x.flatMap(flat) : [typeof x === "boolean" ? Number(x) : (x as number | bigint)];
-  return flat(dense.reshape(-1).tolist());
-}
+const isZero = (x: number): boolean => x === 0;
 
-function agree(got: number | bigint, want: number | bigint, { atol, rtol }: Tolerance): boolean {
-  if (typeof got === "bigint" || typeof want === "bigint") return BigInt(got) === BigInt(want);
+function realsAgree(got: number, want: number, { atol, rtol }: Tolerance): boolean {
   if (Number.isNaN(want)) return Number.isNaN(got);
-  if (got === want) return want !== 0 || Object.is(got, want) || rtol > 0;
-  return Math.abs(got - want) <= atol + rtol * Math.abs(want);
+  if (isZero(got) && isZero(want)) return Object.is(got, want);
+  if (got === want) return true;
+  return Number.isFinite(want) && Math.abs(got - want) <= atol + rtol * Math.abs(want);
 }
 
-/** Why `got` is not `want`; null when it is. */
-export function differenceOfTensors(op: string, got: Tensor, want: Tensor): string | null {
+/** Complex numbers are close when their distance is small beside the modulus; infinities and NaN are where they were. */
+function complexAgree(got: torch.Complex, want: torch.Complex, tolerance: Tolerance): boolean {
+  const loose = { re: got.re || 0, im: got.im || 0 };
+  if ([got.re, got.im, want.re, want.im].every(Number.isFinite)) {
+    const distance = Math.hypot(loose.re - want.re, loose.im - want.im);
+    return distance <= tolerance.atol + tolerance.rtol * Math.hypot(want.re, want.im);
+  }
+  return partAgrees(got.re, want.re, tolerance) && partAgrees(got.im, want.im, tolerance);
+}
+
+const partAgrees = (got: number, want: number, tolerance: Tolerance): boolean =>
+  (isZero(got) && isZero(want)) || realsAgree(got, want, tolerance);
+
+/** Whether two numbers agree. Zeros of real numbers agree in their sign. */
+export function agree(got: Element, want: Element, tolerance: Tolerance): boolean {
+  if (want instanceof torch.Complex) return got instanceof torch.Complex && complexAgree(got, want, tolerance);
+  if (got instanceof torch.Complex) return false;
+  if (typeof got === "bigint" || typeof want === "bigint") return BigInt(got) === BigInt(want);
+  return realsAgree(Number(got), Number(want), tolerance);
+}
+
+const text = (x: Element): string => (Object.is(x, -0) ? "-0" : String(x));
+
+/** Why elements are not those wanted; null when they are. */
+export function differenceOfElements(
+  got: readonly Element[],
+  want: readonly Element[],
+  tolerance: Tolerance,
+): string | null {
+  let first = -1;
+  let count = 0;
+  for (let i = 0; i < want.length; i++) {
+    if (agree(got[i], want[i], tolerance)) continue;
+    if (count++ === 0) first = i;
+  }
+  if (count === 0) return null;
+  return `${count} of ${want.length} differ, at ${first}: got ${text(got[first])}, want ${text(want[first])}`;
+}
+
+/** Why dtype or shape are not those wanted; null when they are. */
+export function differenceOfType(got: Tensor | HostTensor, want: HostTensor): string | null {
   if (got.dtype !== want.dtype) return `dtype: got ${got.dtype.name}, want ${want.dtype.name}`;
   if (got.shape.join() !== want.shape.join())
     return `shape: got [${got.shape.join(", ")}], want [${want.shape.join(", ")}]`;
-  if (want.numel() === 0) return null;
-  const listed = tolerances[op]?.[want.dtype.name];
-  const tolerance = listed ?? byDtype[want.dtype.name] ?? exact;
-  const [a, b] = [numbers(got.detach()), numbers(want)];
-  const bad = b.flatMap((w, i) => (agree(a[i], w, tolerance) ? [] : [i]));
-  return bad.length === 0
-    ? null
-    : `${bad.length} of ${b.length} differ, at ${bad[0]}: got ${a[bad[0]]}, want ${b[bad[0]]}`;
+  return null;
+}
+
+function differenceOfTensors(op: string, got: Tensor, want: HostTensor, zeroSigns = true): string | null {
+  const type = differenceOfType(got, want);
+  if (type || want.bytes.length === 0) return type;
+  const tolerance = toleranceFor(op, want.dtype);
+  const unsigned = (x: Element): Element => (x === 0 ? 0 : x);
+  const [a, b] = [onHost(got), want].map(({ bytes, dtype }) => {
+    const all = elementsOf(bytes, dtype);
+    return zeroSigns ? all : all.map(unsigned);
+  });
+  return differenceOfElements(a, b, tolerance);
 }
 
 /** Why a result, of any structure, is not the recorded one; null when it is. */
 export function difference(op: string, got: unknown, want: unknown): string | null {
-  if (want instanceof torch.Tensor) {
+  if (want instanceof HostTensor) {
     if (!(got instanceof torch.Tensor)) return `got ${typeof got}, want a tensor`;
     return differenceOfTensors(op, got, want);
   }
@@ -64,23 +101,24 @@ export function difference(op: string, got: unknown, want: unknown): string | nu
     return null;
   }
   if (want === null) return got === null || got === undefined ? null : `got ${String(got)}, want none`;
-  if (want instanceof torch.Complex)
-    return got instanceof torch.Complex &&
-      agree(got.re, want.re, byDtype.float32) &&
-      agree(got.im, want.im, byDtype.float32)
-      ? null
-      : `got ${String(got)}, want ${want.toString()}`;
-  if (typeof want === "number" || want instanceof torch.FloatScalar)
-    return typeof got === "number" && agree(got, Number(want), byDtype.float32)
-      ? null
-      : `got ${String(got)}, want ${Number(want)}`;
-  return got === want || String(got) === String(want) ? null : `got ${String(got)}, want ${String(want)}`;
+  if (typeof want === "number" || want instanceof torch.FloatScalar || want instanceof torch.Complex)
+    return differenceOfNumbers(op, got, want instanceof torch.FloatScalar ? want.value : want);
+  return String(got) === String(want) ? null : `got ${String(got)}, want ${String(want)}`;
 }
 
-/** Why a gradient is not the recorded one. No gradient and a gradient of zeros say the same. */
-export function differenceOfGradients(op: string, got: Tensor | null, want: Tensor | null): string | null {
-  const isZero = (t: Tensor): boolean => numbers(t.detach()).every((n) => Number(n) === 0);
-  if (want === null) return got === null || isZero(got) ? null : "got a gradient, want none";
-  if (got === null) return isZero(want) ? null : "got no gradient, want one";
-  return differenceOfTensors(op, got, want);
+function differenceOfNumbers(op: string, got: unknown, want: number | torch.Complex): string | null {
+  const isNumber = typeof got === "number" || got instanceof torch.Complex;
+  const tolerance = toleranceFor(op, want instanceof torch.Complex ? torch.complex64 : torch.float32);
+  return isNumber && agree(got, want, tolerance) ? null : `got ${String(got)}, want ${String(want)}`;
+}
+
+/**
+ * Why a gradient is not the recorded one. No gradient and a gradient of zeros say the same; which of the two PyTorch
+ * gives depends on how its formulas are written. Signs of zeros are not compared: they follow the order of additions.
+ */
+export function differenceOfGradients(op: string, got: Tensor | null, want: HostTensor | null): string | null {
+  const zeros = ({ bytes, dtype }: HostTensor): boolean => elementsOf(bytes, dtype).every((n) => Number(n) === 0);
+  if (want === null) return got === null || zeros(onHost(got)) ? null : "got a gradient, want none";
+  if (got === null) return zeros(want) ? null : "got no gradient, want one";
+  return differenceOfTensors(op, got, want, false);
 }

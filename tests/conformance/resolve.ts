@@ -1,127 +1,120 @@
-/** @file From the name of a recorded operator to the function, method and in-place method of this library. */
+/** @file From the name of a recorded operator to the function, method and in-place form of this library. */
 import * as torch from "torch-tpu";
 import * as F from "torch-tpu/nn/functional";
-import { operators } from "../../src/ops/registry.js";
+import { findAten } from "../../src/api/aten_namespace.js";
 import { functional } from "../../src/api/functional.js";
-import type { Tensor } from "torch-tpu";
 import { isTuple } from "./vectors.js";
 
 export type Call = (...args: unknown[]) => unknown;
 
-const callable = (x: unknown): Call | undefined => (typeof x === "function" ? (x as Call) : undefined);
+type Namespace = Readonly<Record<string, unknown>>;
+const asCall = (x: unknown): Call | undefined => (typeof x === "function" ? (x as Call) : undefined);
 
-/** Calls that PyTorch's operator database wraps in a lambda of its own. */
-const wrapped: Record<string, Call> = {
-  where: (self, condition, ...rest) => (torch as unknown as Record<string, Call>).where(condition, self, ...rest),
-  // Python tells x[1, 2] (a tuple) from x[[1, 2]] (a list).
-  __getitem__: (self, index) => (self as Tensor).at(...(isTuple(index) ? (index as never[]) : [index as never])),
-};
-wrapped.einsum = (tensors, equation) => torch.einsum(equation as string, tensors as Tensor[]);
-const F_ = F as unknown as Record<string, Call>;
-for (const name of ["nn.functional.embedding", "nn.functional.embedding_bag"])
-  wrapped[name] = (weight, indices, ...rest) => F_[name.slice("nn.functional.".length)](indices, weight, ...rest);
-wrapped.max_pool2d_with_indices_backward = (self, options) => {
-  const { kernel_size, stride, padding, dilation, ceil_mode } = {
-    stride: [],
-    padding: 0,
-    dilation: 1,
-    ceil_mode: false,
-    ...(options as Record<string, unknown>),
-  } as Record<string, unknown>;
-  const args = [kernel_size, stride, padding, dilation, ceil_mode];
-  const [out, indices] = (functional as unknown as Record<string, Call>).max_pool2d_with_indices(
-    self,
-    ...args,
-  ) as Tensor[];
-  return (functional as unknown as Record<string, Call>).max_pool2d_with_indices_backward(
-    torch.ones_like(out),
-    self,
-    ...args,
-    indices,
-  );
-};
+/** Follows a dotted name; undefined where it ends. */
+function lookup(from: unknown, path: string): Call | undefined {
+  let at = from;
+  for (const part of path.split(".")) at = (at as Namespace | null | undefined)?.[part];
+  return asCall(at);
+}
+
+/** The function of that name, looked up when called: wrappers must not fail because another operator is missing. */
+const named =
+  (path: string): Call =>
+  (...args) => {
+    const fn = lookup(torch, path) ?? lookup(functional, path);
+    if (!fn) throw new torch.TorchNotImplementedError(`torch.${path} is not implemented`);
+    return fn(...args);
+  };
+
 const method =
   (name: string): Call =>
-  (self, ...rest) =>
-    (self as unknown as Record<string, Call>)[name](...rest);
-wrapped.zero_ = (x) => (x as Tensor).clone().zero_();
-for (const name of ["polygamma", "special.polygamma"])
-  wrapped[name] = (x, n, ...rest) => torch.polygamma(n as number, x as Tensor, ...(rest as []));
-for (const name of ["embedding", "embedding_bag"]) {
-  wrapped[`nn.functional.${name}`] = (weight, index, ...rest) =>
-    (F as unknown as Record<string, Call>)[name](index, weight, ...rest);
+  (self, ...args) => {
+    const fn = asCall((self as Namespace)[name]);
+    if (!fn) throw new torch.TorchNotImplementedError(`Tensor.${name} is not implemented`);
+    return fn.apply(self, args);
+  };
+
+/** A product with a transpose, which the samples of low-rank operators are. */
+const product = (a: unknown, b: unknown): unknown => named("matmul")(a, (b as torch.Tensor).mT);
+
+function maxPoolBackward(x: unknown, ...rest: unknown[]): unknown {
+  const { kernel_size, stride, padding = 0, dilation = 1, ceil_mode = false } = rest.at(-1) as Record<string, unknown>;
+  const sizes = [kernel_size, stride ?? kernel_size, padding, dilation, ceil_mode];
+  const [out, indices] = named("max_pool2d_with_indices")(x, ...sizes) as torch.Tensor[];
+  return named("max_pool2d_with_indices_backward")(named("ones_like")(out), x, ...sizes, indices);
 }
-wrapped.max_pool2d_with_indices_backward = (x, options) => {
-  const { kernel_size, stride = [], padding = 0, dilation = 1, ceil_mode = false } = options as Record<string, never>;
-  const [out, indices] = functional.max_pool2d_with_indices(
-    x as Tensor,
-    kernel_size,
-    stride,
-    padding,
-    dilation,
-    ceil_mode,
-  );
-  return functional.max_pool2d_with_indices_backward(
-    torch.ones_like(out),
-    x as Tensor,
-    kernel_size,
-    stride,
-    padding,
-    dilation,
-    ceil_mode,
-    indices,
-  );
+
+/** Calls that PyTorch's operator database wraps in a function of its own, by operator or by operator and variant. */
+const wrapped: Readonly<Record<string, Call>> = {
+  where: (self, condition, ...rest) => named("where")(condition, self, ...rest),
+  // Python tells x[1, 2] (a tuple) from x[[1, 2]] (a list).
+  __getitem__: (self, index) =>
+    (self as torch.Tensor).at(...(isTuple(index) ? (index as torch.Index[]) : [index as torch.Index])),
+  einsum: (tensors, equation) => named("einsum")(equation, tensors),
+  polygamma: (x, n, ...rest) => named("polygamma")(n, x, ...rest),
+  "special.polygamma": (x, n, ...rest) => named("special.polygamma")(n, x, ...rest),
+  "nn.functional.embedding": (weight, index, ...rest) => asCall(F.embedding)!(index, weight, ...rest),
+  "nn.functional.embedding_bag": (weight, index, ...rest) => asCall(F.embedding_bag)!(index, weight, ...rest),
+  max_pool2d_with_indices_backward: maxPoolBackward,
+  "normal.number_mean": (std, mean, ...rest) => named("normal")(mean, std, ...rest),
+  "normal.in_place": method("normal_"),
+  exponential: method("exponential_"),
+  geometric: method("geometric_"),
+  cauchy: method("cauchy_"),
+  log_normal: method("log_normal_"),
+  uniform: method("uniform_"),
+  zero_: (x) => method("zero_")((x as torch.Tensor).clone()),
+  resize_: (x, ...rest) => method("resize_")((x as torch.Tensor).clone(), ...rest),
+  resize_as_: (x, ...rest) => method("resize_as_")((x as torch.Tensor).clone(), ...rest),
+  _segment_reduce: (...args) => named("segment_reduce")(...args),
+  svd_lowrank: (a, b, ...rest) => named("svd_lowrank")(product(a, b), ...rest),
+  pca_lowrank: (a, b, ...rest) => named("pca_lowrank")(product(a, b), ...rest),
+  "linalg.pinv.singular": (a, b, ...rest) => named("linalg.pinv")(product(a, b), ...rest),
+  "linalg.lstsq.grad_oriented": (a, b, driver) => (named("linalg.lstsq")(a, b, { driver }) as unknown[]).slice(0, 2),
 };
-const inplaceOnly = ["exponential", "geometric", "cauchy", "log_normal", "uniform"];
-for (const name of inplaceOnly) wrapped[name] = method(`${name}_`);
-wrapped["normal.in_place"] = method("normal_");
 
 /** The function behind a public name such as `nn.functional.relu` or `linalg.qr`; undefined when there is none. */
 export function resolveFunction(op: string, file: string): Call | undefined {
-  const special = wrapped[file] ?? wrapped[op];
-  if (special) return special;
-  const [space, ...rest] = op.split(".");
-  if (op.startsWith("nn.functional."))
-    return callable((F as unknown as Record<string, unknown>)[op.slice("nn.functional.".length)]);
-  if (op.startsWith("torch.ops.aten.") || op.startsWith("ops.aten.")) {
-    const [name, overload] = op.replace(/^(torch\.)?ops\.aten\./, "").split(".");
-    return operators.has(name) ? torch.ops.aten[name][overload ?? "default"] : undefined;
+  return wrapped[file] ?? wrapped[op] ?? direct(op);
+}
+
+function direct(op: string): Call | undefined {
+  if (op.startsWith("nn.functional.")) return lookup(F, op.slice("nn.functional.".length));
+  if (/^(torch\.)?ops\.aten\./.test(op)) {
+    const [name, overload = "default"] = op.replace(/^(torch\.)?ops\.aten\./, "").split(".");
+    return findAten(name, overload);
   }
-  if (rest.length > 0) {
-    let at: unknown = (torch as unknown as Record<string, unknown>)[space];
-    for (const part of rest) at = (at as Record<string, unknown> | undefined)?.[part];
-    return callable(at);
-  }
-  const direct =
-    callable((torch as unknown as Record<string, unknown>)[op]) ??
-    callable((functional as unknown as Record<string, unknown>)[op]);
-  return direct ?? resolveMethod(op);
+  const fn = lookup(torch, op) ?? lookup(functional, op);
+  return fn ?? (op.includes(".") ? undefined : resolveMethod(op));
 }
 
 /** The method or attribute of a tensor, as a function of it. */
 export function resolveMethod(op: string): Call | undefined {
+  if (op === "__getitem__") return wrapped.__getitem__;
   const name = op.split(".").pop()!;
   if (!(name in torch.Tensor.prototype)) return undefined;
   return (self, ...args) => {
-    const member = (self as unknown as Record<string, unknown>)[name];
-    return typeof member === "function" ? (member as Call).apply(self, args) : member;
+    const member = (self as Namespace)[name];
+    return asCall(member) ? asCall(member)!.apply(self, args) : member;
   };
 }
 
 /** The in-place form: a method with an underscore, or for nn.functional a function that takes `inplace`. */
 export function resolveInplace(op: string): Call | undefined {
-  if (!op.startsWith("nn.functional.")) return resolveMethod(`${op.split(".").pop()!.replace(/_$/, "")}_`);
+  if (!op.startsWith("nn.functional.")) return resolveMethod(op.endsWith("_") ? op : `${op}_`);
   const name = op.slice("nn.functional.".length);
-  const functions = F as unknown as Record<string, Call | undefined>;
-  const own = functions[`${name}_`];
+  const own = lookup(F, `${name}_`);
   if (own) return own;
-  const fn = functions[name];
-  return (
-    fn &&
-    ((...args) => {
-      const last = args[args.length - 1];
-      const hasOptions = typeof last === "object" && last !== null && last.constructor === Object;
-      return hasOptions ? fn(...args.slice(0, -1), { ...last, inplace: true }) : fn(...args, { inplace: true });
-    })
-  );
+  const fn = lookup(F, name);
+  return fn && ((...args) => fn(...withKeywords(args, { inplace: true })));
+}
+
+const isKeywords = (x: unknown): x is Record<string, unknown> =>
+  typeof x === "object" && x !== null && x.constructor === Object;
+
+/** Arguments with keywords added to those that stand in the last object. */
+export function withKeywords(args: readonly unknown[], keywords: Record<string, unknown>): unknown[] {
+  if (Object.keys(keywords).length === 0) return [...args];
+  const last = args.at(-1);
+  return isKeywords(last) ? [...args.slice(0, -1), { ...last, ...keywords }] : [...args, keywords];
 }
