@@ -41,16 +41,17 @@ async function run(args: readonly string[]): Promise<void> {
   const say = (step: ProbeStep): void => void process.stdout.write(JSON.stringify(step) + "\n");
   let step: ProbeStep["step"] = "addon";
   try {
-    const { addon, addonPath } = await import("../pjrt/addon.js");
-    const native = addon();
+    const { addonPath, Plugin } = await import("../pjrt/index.js");
+    const { addon } = await import("../pjrt/addon.js");
+    addon();
     say({ step, detail: addonPath() });
     if (args[0] !== "plugin") return;
     step = "plugin";
-    const plugin = native.loadPlugin(args[1], []);
-    const { major, minor } = native.pluginInfo(plugin);
+    const plugin = Plugin.load(args[1]);
+    const { major, minor } = plugin.apiVersion;
     say({ step, detail: `PJRT API ${major}.${minor}` });
     step = "client";
-    const { platformName, devices } = native.clientInfo(native.createClient(plugin, []));
+    const { platformName, devices } = plugin.createClient();
     const names = devices.slice(0, 4).map((device) => device.kind);
     const more = devices.length > names.length ? ", …" : "";
     say({ step, detail: `platform ${platformName}, ${devices.length} device(s): ${names.join(", ")}${more}` });
