@@ -18,6 +18,8 @@ export {
   no_grad,
   set_grad_enabled,
 } from "./autograd/index.js";
+export * as nn from "./nn/index.js";
+export * as optim from "./optim/index.js";
 export * from "./schema/dtype.js";
 export { can_cast, get_default_dtype, promote_types, set_default_dtype } from "./schema/promotion.js";
 export { Complex, FloatScalar, type Scalar } from "./schema/scalar.js";
