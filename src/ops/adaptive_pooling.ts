@@ -37,11 +37,17 @@ function reduceBins(
       ),
     );
   });
-  return xs.map((_, k) => h.concatenate(columns.map((c) => c[k]), dim));
+  return xs.map((_, k) =>
+    h.concatenate(
+      columns.map((c) => c[k]),
+      dim,
+    ),
+  );
 }
 
 function checkInput(name: string, shape: readonly number[], outputs: readonly number[], n: number, what: string): void {
-  if (outputs.length !== n) throw new TorchError(n === 1 ? "'output_size' should contain one int" : `${name}: ${what} must be ${n}`);
+  if (outputs.length !== n)
+    throw new TorchError(n === 1 ? "'output_size' should contain one int" : `${name}: ${what} must be ${n}`);
   if (shape.length !== n + 1 && shape.length !== n + 2)
     throw new TorchError(`${name}(): Expected ${n + 1}D or ${n + 2}D tensor, but got [${shape.join(", ")}]`);
   const empty = shape.slice(shape.length === n + 2 ? 1 : 0).findIndex((s, i) => s === 0 && i > 0);
@@ -77,69 +83,99 @@ function spreadBins(h: Builder, dy: Value, dim: number, size: number): Value {
     const dims = dy.shape.map((_, i) => (i <= dim ? i : i + 1));
     const cut = [...dy.shape.slice(0, dim + 1), each, ...dy.shape.slice(dim + 1)];
     const share = h.divide(dy, h.fullLike(dy, each));
-    return h.reshape(h.broadcast_in_dim(share, cut, dims), dy.shape.map((n, i) => (i === dim ? size : n)));
+    return h.reshape(
+      h.broadcast_in_dim(share, cut, dims),
+      dy.shape.map((n, i) => (i === dim ? size : n)),
+    );
   }
   return bins(size, outputs)
     .map(({ start, end }, o) => {
       const one = range(h, dy, dim, o, o + 1);
       const share = h.divide(one, h.fullLike(one, end - start));
-      const wide = h.broadcastTo(share, share.shape.map((n, i) => (i === dim ? end - start : n)));
-      return h.pad(wide, zero, none.map((_, i) => (i === dim ? start : 0)), none.map((_, i) => (i === dim ? size - end : 0)));
+      const wide = h.broadcastTo(
+        share,
+        share.shape.map((n, i) => (i === dim ? end - start : n)),
+      );
+      return h.pad(
+        wide,
+        zero,
+        none.map((_, i) => (i === dim ? start : 0)),
+        none.map((_, i) => (i === dim ? size - end : 0)),
+      );
     })
     .reduce((a, b) => h.add(a, b));
 }
 
 for (const n of [1, 2, 3] as const) {
-  const average = n === 1 ? (["adaptive_avg_pool1d"] as const) : ([`adaptive_avg_pool${n}d`, `_adaptive_avg_pool${n}d`] as const);
+  const average =
+    n === 1 ? (["adaptive_avg_pool1d"] as const) : ([`adaptive_avg_pool${n}d`, `_adaptive_avg_pool${n}d`] as const);
   const list = n === 1 ? "int[1]" : `SymInt[${n}]`;
   for (const name of average) {
-    op(`${name}(Tensor self, ${list} output_size) -> Tensor` as "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", {
-      lower: (h, { self, output_size }) => {
-        checkInput(name, self.shape, output_size, n, "output_size");
-        if (output_size.some((s) => s < 0)) throw new TorchError(`${name}(): elements of output_size must be greater than or equal to 0 but received [${output_size.join(", ")}]`);
-        requireDtype(self, self.dtype.is_floating_point, name);
-        const shape = [...self.shape.slice(0, -n), ...output_size];
-        if (shape.includes(0)) return h.splat(0, self.dtype, shape);
-        const x = cast(h, self, computeType(self.dtype));
-        const out = output_size.reduce((v, s, i) => averageBins(h, v, self.rank - n + i, s), x);
-        return cast(h, out, self.dtype);
+    op(
+      `${name}(Tensor self, ${list} output_size) -> Tensor` as "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+      {
+        lower: (h, { self, output_size }) => {
+          checkInput(name, self.shape, output_size, n, "output_size");
+          if (output_size.some((s) => s < 0))
+            throw new TorchError(
+              `${name}(): elements of output_size must be greater than or equal to 0 but received [${output_size.join(", ")}]`,
+            );
+          requireDtype(self, self.dtype.is_floating_point, name);
+          const shape = [...self.shape.slice(0, -n), ...output_size];
+          if (shape.includes(0)) return h.splat(0, self.dtype, shape);
+          const x = cast(h, self, computeType(self.dtype));
+          const out = output_size.reduce((v, s, i) => averageBins(h, v, self.rank - n + i, s), x);
+          return cast(h, out, self.dtype);
+        },
+        grad: (t, { self }, dy) => ({ self: t._adaptive_avg_pool_backward(dy, self.shape, n) }),
+        doc: "Means of bins that divide each spatial dimension into `output_size` parts.",
       },
-      grad: (t, { self }, dy) => ({ self: t._adaptive_avg_pool_backward(dy, self.shape, n) }),
-      doc: "Means of bins that divide each spatial dimension into `output_size` parts.",
-    });
+    );
   }
   if (n > 1)
-    op(`_adaptive_avg_pool${n}d_backward(Tensor grad_output, Tensor self) -> Tensor` as "x(Tensor grad_output, Tensor self) -> Tensor", {
-      decompose: (t, { grad_output, self }) => t._adaptive_avg_pool_backward(grad_output, self.shape, n),
-    });
+    op(
+      `_adaptive_avg_pool${n}d_backward(Tensor grad_output, Tensor self) -> Tensor` as "x(Tensor grad_output, Tensor self) -> Tensor",
+      {
+        decompose: (t, { grad_output, self }) => t._adaptive_avg_pool_backward(grad_output, self.shape, n),
+      },
+    );
 
   const name = `adaptive_max_pool${n}d` as const;
-  op(`${name}(Tensor self, int[${n}] output_size) -> (Tensor, Tensor)` as "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)", {
-    lower: (h, { self, output_size }) => {
-      checkInput(name, self.shape, output_size, n, "internal error: output_size.size()");
-      const bad = output_size.find((s) => s < 0);
-      if (bad !== undefined) throw new TorchError(`Trying to create tensor with negative dimension ${bad}: [${[...self.shape.slice(0, -n), ...output_size].join(", ")}]`);
-      requireDtype(self, self.dtype.is_floating_point, name);
-      const shape = [...self.shape.slice(0, -n), ...output_size];
-      if (shape.includes(0)) return [h.splat(0, self.dtype, shape), h.splat(0, int64, shape)];
-      const body = extremeBody(h, true, true);
-      let pair = [self, flatPositions(h, self.shape, n)];
-      // from the last dimension on, so that the first of equal elements is the first in row-major order
-      for (let i = n - 1; i >= 0; i--) {
-        const d = self.rank - n + i;
-        pair = reduceBins(h, pair, d, output_size[i], (parts) =>
-          h.reduce(parts, [lowest(h, self.dtype), highest(h, int32)], [d], body),
-        );
-      }
-      return [pair[0], h.convert(pair[1], int64)];
+  op(
+    `${name}(Tensor self, int[${n}] output_size) -> (Tensor, Tensor)` as "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+    {
+      lower: (h, { self, output_size }) => {
+        checkInput(name, self.shape, output_size, n, "internal error: output_size.size()");
+        const bad = output_size.find((s) => s < 0);
+        if (bad !== undefined)
+          throw new TorchError(
+            `Trying to create tensor with negative dimension ${bad}: [${[...self.shape.slice(0, -n), ...output_size].join(", ")}]`,
+          );
+        requireDtype(self, self.dtype.is_floating_point, name);
+        const shape = [...self.shape.slice(0, -n), ...output_size];
+        if (shape.includes(0)) return [h.splat(0, self.dtype, shape), h.splat(0, int64, shape)];
+        const body = extremeBody(h, true, true);
+        let pair = [self, flatPositions(h, self.shape, n)];
+        // from the last dimension on, so that the first of equal elements is the first in row-major order
+        for (let i = n - 1; i >= 0; i--) {
+          const d = self.rank - n + i;
+          pair = reduceBins(h, pair, d, output_size[i], (parts) =>
+            h.reduce(parts, [lowest(h, self.dtype), highest(h, int32)], [d], body),
+          );
+        }
+        return [pair[0], h.convert(pair[1], int64)];
+      },
+      grad: (t, { self }, [dy], [, indices]) => ({ self: addAtPositions(t, dy, indices, self.shape, n) }),
+      doc: "The largest element of each bin of the spatial dimensions and its flat position.",
     },
-    grad: (t, { self }, [dy], [, indices]) => ({ self: addAtPositions(t, dy, indices, self.shape, n) }),
-    doc: "The largest element of each bin of the spatial dimensions and its flat position.",
-  });
+  );
   if (n > 1)
-    op(`${name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor` as "x(Tensor grad_output, Tensor self, Tensor indices) -> Tensor", {
-      decompose: (t, { grad_output, self, indices }) => addAtPositions(t, grad_output, indices, self.shape, n),
-    });
+    op(
+      `${name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor` as "x(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+      {
+        decompose: (t, { grad_output, self, indices }) => addAtPositions(t, grad_output, indices, self.shape, n),
+      },
+    );
 }
 
 op("_adaptive_avg_pool_backward(Tensor grad_output, SymInt[] input_size, int dims) -> Tensor", {
@@ -168,7 +204,8 @@ for (const n of [2, 3] as const) {
     `max_unpool${n}d(Tensor self, Tensor indices, SymInt[${n}] output_size${tail}) -> Tensor` as "x(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
     {
       decompose: (t, { self, indices, output_size }) => {
-        if (indices.dtype !== int64) throw new TorchError(`elements in indices should be type int64 but got: ${indices.dtype.name}`);
+        if (indices.dtype !== int64)
+          throw new TorchError(`elements in indices should be type int64 but got: ${indices.dtype.name}`);
         if (indices.shape.join() !== self.shape.join())
           throw new TorchError(
             `Expected shape of indices to be same as that of the input tensor ([${self.shape.join(", ")}]) but got indices tensor with shape: [${indices.shape.join(", ")}]`,
@@ -196,10 +233,7 @@ function fractionalStarts(h: Builder, sample: Value, size: number, outputs: numb
   const u = h.broadcast_in_dim(sample, shape, dims);
   const place = h.iota(type, shape, shape.length - 1);
   const a = h.fullLike(place, alpha);
-  const start = h.subtract(
-    h.convert(h.multiply(h.add(place, u), a), int64),
-    h.convert(h.multiply(u, a), int64),
-  );
+  const start = h.subtract(h.convert(h.multiply(h.add(place, u), a), int64), h.convert(h.multiply(u, a), int64));
   const last = h.compare(place, h.fullLike(place, outputs - 1), "EQ");
   return h.select(last, h.splat(size - kernel, int64, shape), start);
 }
@@ -211,7 +245,9 @@ for (const n of [2, 3] as const) {
     {
       lower: (h, { self, kernel_size, output_size, random_samples }) => {
         if (self.rank !== n + 1 && self.rank !== n + 2)
-          throw new TorchError(`${name}(): Expected ${n + 1}D or ${n + 2}D tensor, but got: [${self.shape.join(", ")}]`);
+          throw new TorchError(
+            `${name}(): Expected ${n + 1}D or ${n + 2}D tensor, but got: [${self.shape.join(", ")}]`,
+          );
         const batch = self.rank === n + 2 ? self.shape[0] : 1;
         const x = h.reshape(self, [batch, ...self.shape.slice(self.rank - n - 1)]);
         const sizes = x.shape.slice(2);
@@ -236,7 +272,15 @@ for (const n of [2, 3] as const) {
 }
 
 /** One spatial dimension pooled over windows that start at positions of their own for each channel. */
-function fractionalAlong(h: Builder, pair: readonly Value[], i: number, samples: Value, kernel: number, outputs: number, n: number): Value[] {
+function fractionalAlong(
+  h: Builder,
+  pair: readonly Value[],
+  i: number,
+  samples: Value,
+  kernel: number,
+  outputs: number,
+  n: number,
+): Value[] {
   const [x] = pair;
   const d = 2 + i;
   // PyTorch's samples are in the order width, height, (time first in three dimensions)
@@ -259,6 +303,10 @@ function fractionalAlong(h: Builder, pair: readonly Value[], i: number, samples:
     });
   const body = extremeBody(h, true, true);
   let best = pair.map((v) => at(v, 0));
-  for (let k = 1; k < kernel; k++) best = body(best, pair.map((v) => at(v, k)));
+  for (let k = 1; k < kernel; k++)
+    best = body(
+      best,
+      pair.map((v) => at(v, k)),
+    );
   return best;
 }

@@ -60,7 +60,10 @@ function attend(t: Torch, a: Attention, query: Tensor, first: number): Tensor {
     scores = t.masked_fill(scores, t.logical_not(visible), -Infinity);
   }
   if (mask) {
-    const part = mask.ndim >= 2 && mask.shape[mask.ndim - 2] !== 1 && rows !== mask.shape[mask.ndim - 2] ? t.slice(mask, -2, first, first + rows, 1) : mask;
+    const part =
+      mask.ndim >= 2 && mask.shape[mask.ndim - 2] !== 1 && rows !== mask.shape[mask.ndim - 2]
+        ? t.slice(mask, -2, first, first + rows, 1)
+        : mask;
     scores = part.dtype === bool ? t.masked_fill(scores, t.logical_not(part), -Infinity) : t.add(scores, wide(part));
   }
   let weights = t._safe_softmax(scores, -1);

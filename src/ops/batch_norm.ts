@@ -20,7 +20,12 @@ interface Inputs {
 /** All dimensions but the channels'. */
 const others = (x: Tensor): number[] => x.shape.map((_, i) => i).filter((i) => i !== 1);
 const perChannel = (t: Torch, v: Tensor, x: Tensor): Tensor =>
-  x.ndim < 2 ? v : t.reshape(v, x.shape.map((n, i) => (i === 1 ? n : 1)));
+  x.ndim < 2
+    ? v
+    : t.reshape(
+        v,
+        x.shape.map((n, i) => (i === 1 ? n : 1)),
+      );
 
 interface Normalized {
   out: Tensor;
@@ -36,7 +41,8 @@ function checkChannels(a: Inputs): void {
     throw new TorchError("running_mean and running_var must be defined in evaluation mode");
   for (const name of ["weight", "bias", "running_mean", "running_var"] as const) {
     const p = a[name];
-    if (p && p.numel() !== channels) throw new TorchError(`${name} should contain ${channels} elements not ${p.numel()}`);
+    if (p && p.numel() !== channels)
+      throw new TorchError(`${name} should contain ${channels} elements not ${p.numel()}`);
   }
 }
 
@@ -83,13 +89,24 @@ function update(a: Inputs, n: Normalized): void {
 }
 
 /** The cotangents of input, weight and bias. `mean` and `rstd` were computed from the input when training. */
-function gradients(t: Torch, a: Inputs, dy: Tensor, needs: readonly boolean[] = [true, true, true]): Record<string, Tensor | null> {
+function gradients(
+  t: Torch,
+  a: Inputs,
+  dy: Tensor,
+  needs: readonly boolean[] = [true, true, true],
+): Record<string, Tensor | null> {
   const { input, weight } = a;
   const type = computeType(input.dtype);
   const x = to(t, input, type);
   const g = to(t, dy, type);
   const dims = others(x);
-  const { mean, rstd } = normalize(t, { ...a, weight: null, bias: null, running_mean: a.training ? null : a.running_mean, running_var: a.training ? null : a.running_var });
+  const { mean, rstd } = normalize(t, {
+    ...a,
+    weight: null,
+    bias: null,
+    running_mean: a.training ? null : a.running_mean,
+    running_var: a.training ? null : a.running_var,
+  });
   const hat = t.mul(t.sub(x, perChannel(t, mean, x)), perChannel(t, rstd, x));
   const dBias = t.sum(g, dims);
   const dWeight = t.sum(t.mul(g, hat), dims);
@@ -108,7 +125,8 @@ function gradients(t: Torch, a: Inputs, dy: Tensor, needs: readonly boolean[] = 
   };
 }
 
-const full = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps";
+const full =
+  "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps";
 
 op(`native_batch_norm(${full}) -> (Tensor, Tensor, Tensor)`, {
   decompose: (t, args) => {
@@ -124,7 +142,10 @@ op(`native_batch_norm(${full}) -> (Tensor, Tensor, Tensor)`, {
 
 op(
   "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-  { composite: (t, a) => t.native_batch_norm(a.input, a.weight, a.bias, a.running_mean, a.running_var, a.training, a.momentum, a.eps) },
+  {
+    composite: (t, a) =>
+      t.native_batch_norm(a.input, a.weight, a.bias, a.running_mean, a.running_var, a.training, a.momentum, a.eps),
+  },
 );
 op(
   "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
@@ -132,7 +153,10 @@ op(
 );
 op(
   "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-  { composite: (t, a) => t.native_batch_norm(a.input, a.weight, a.bias, a.running_mean, a.running_var, false, a.momentum, a.eps) },
+  {
+    composite: (t, a) =>
+      t.native_batch_norm(a.input, a.weight, a.bias, a.running_mean, a.running_var, false, a.momentum, a.eps),
+  },
 );
 op(
   "_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",

@@ -54,7 +54,10 @@ function contract(t: Torch, left: Operand, right: Operand, keep: (label: string)
   const [rows, columns] = [own(a), own(b)];
   // a dimension of size one stands for any size
   const full = (o: Operand, order: readonly string[]): Tensor => {
-    const moved = t.permute(o.x, order.map((l) => o.labels.indexOf(l)));
+    const moved = t.permute(
+      o.x,
+      order.map((l) => o.labels.indexOf(l)),
+    );
     return t.expand(moved, order.map(size));
   };
   const at = (ls: readonly string[]): number => product(ls.map(size));
@@ -80,7 +83,9 @@ function parse(equation: string, operands: readonly Tensor[]): { inputs: string[
     const dots = part.indexOf("...");
     const letters = part.replace("...", "");
     if (!/^[A-Za-z]*$/.test(letters))
-      throw new TorchError(`einsum(): invalid subscript given at index ${letters.search(/[^A-Za-z]/)} in the equation string, subscripts must be in [a-zA-Z]`);
+      throw new TorchError(
+        `einsum(): invalid subscript given at index ${letters.search(/[^A-Za-z]/)} in the equation string, subscripts must be in [a-zA-Z]`,
+      );
     const rank = operands[k].ndim;
     const covered = rank - letters.length;
     if (dots < 0 ? covered !== 0 : covered < 0)
@@ -88,7 +93,12 @@ function parse(equation: string, operands: readonly Tensor[]): { inputs: string[
         `einsum(): the number of subscripts in the equation (${letters.length}) does not match the number of dimensions (${rank}) for operand ${k}${dots < 0 ? " and no ellipsis was given" : ""}`,
       );
     ellipsis = Math.max(ellipsis, covered);
-    return { before: dots < 0 ? letters : part.slice(0, dots), covered, after: dots < 0 ? "" : part.slice(dots + 3), dots };
+    return {
+      before: dots < 0 ? letters : part.slice(0, dots),
+      covered,
+      after: dots < 0 ? "" : part.slice(dots + 3),
+      dots,
+    };
   });
   const batch = (n: number): string[] => Array.from({ length: n }, (_, i) => `#${ellipsis - n + i}`);
   const labelled = inputs.map((p) => [...p.before, ...(p.dots < 0 ? [] : batch(p.covered)), ...p.after]);
@@ -97,7 +107,8 @@ function parse(equation: string, operands: readonly Tensor[]): { inputs: string[
     const dots = right.indexOf("...");
     const labels = dots < 0 ? [...right] : [...right.slice(0, dots), ...batch(ellipsis), ...right.slice(dots + 3)];
     labels.forEach((l, i) => {
-      if (labels.indexOf(l) !== i) throw new TorchError(`einsum(): output subscript ${l} appears more than once in the output`);
+      if (labels.indexOf(l) !== i)
+        throw new TorchError(`einsum(): output subscript ${l} appears more than once in the output`);
       if (!labelled.some((x) => x.includes(l)) && !l.startsWith("#"))
         throw new TorchError(`einsum(): output subscript ${l} does not appear in the equation for any input operand`);
     });
@@ -131,7 +142,10 @@ op("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", {
     const missing = output.filter((l) => !result.labels.includes(l));
     const wide = missing.reduce((x) => t.unsqueeze(x, 0), result.x);
     const labels = [...missing.reverse(), ...result.labels];
-    return t.permute(wide, output.map((l) => labels.indexOf(l)));
+    return t.permute(
+      wide,
+      output.map((l) => labels.indexOf(l)),
+    );
   },
   variadic: true,
   doc: "Products of tensors summed over the subscripts that the output lacks.",
@@ -148,7 +162,9 @@ op("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> T
       const [n, m] = [self.shape[d], other.shape[b[i]]];
       if (n === m) return;
       if (n !== 1 && m !== 1)
-        throw new TorchError(`contracted dimensions need to match, but first has size ${n} in dim ${d} and second has size ${m} in dim ${b[i]}`);
+        throw new TorchError(
+          `contracted dimensions need to match, but first has size ${n} in dim ${d} and second has size ${m} in dim ${b[i]}`,
+        );
       if (m === 1) x = t.sum(x, [d], true);
       else y = t.sum(y, [b[i]], true);
     });
@@ -181,10 +197,20 @@ function tensordotBy(t: Torch, self: Tensor, other: Tensor, dims: unknown): Tens
     if (dims > Math.min(self.ndim, other.ndim))
       throw new TorchError(`tensordot expects dims < ndim_a or ndim_b, but got dims=${dims}`);
     const count = Array.from({ length: dims }, (_, i) => i);
-    return t.tensordot(self, other, count.map((i) => i - dims), count);
+    return t.tensordot(
+      self,
+      other,
+      count.map((i) => i - dims),
+      count,
+    );
   }
   const [a, b] = dims as [number | number[], number | number[]];
-  return t.tensordot(self, other, typeof a === "number" ? [a] : a.map(Number), typeof b === "number" ? [b] : b.map(Number));
+  return t.tensordot(
+    self,
+    other,
+    typeof a === "number" ? [a] : a.map(Number),
+    typeof b === "number" ? [b] : b.map(Number),
+  );
 }
 
 op("inner(Tensor self, Tensor other) -> Tensor", {
@@ -212,24 +238,36 @@ op("kron(Tensor self, Tensor other) -> Tensor", {
     const rank = Math.max(self.ndim, other.ndim);
     const pad = (x: Tensor): number[] => [...new Array<number>(rank - x.ndim).fill(1), ...x.shape];
     const [a, b] = [pad(self), pad(other)];
-    const x = t.reshape(self, a.flatMap((n) => [n, 1]));
-    const y = t.reshape(other, b.flatMap((n) => [1, n]));
-    return t.reshape(t.mul(x, y), a.map((n, i) => n * b[i]));
+    const x = t.reshape(
+      self,
+      a.flatMap((n) => [n, 1]),
+    );
+    const y = t.reshape(
+      other,
+      b.flatMap((n) => [1, n]),
+    );
+    return t.reshape(
+      t.mul(x, y),
+      a.map((n, i) => n * b[i]),
+    );
   },
   doc: "Each element of the first times the whole second: the Kronecker product.",
 });
 
 op("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", {
   decompose: (t, { self, other, dim }) => {
-    if (self.ndim !== other.ndim)
-      throw new TorchError(`linalg.cross: inputs must have the same number of dimensions.`);
+    if (self.ndim !== other.ndim) throw new TorchError(`linalg.cross: inputs must have the same number of dimensions.`);
     const d = wrapDim(dim, self.ndim);
     if (self.shape[d] !== 3 || other.shape[d] !== 3)
-      throw new TorchError(`linalg.cross: inputs dimension ${dim} must have length 3. Got ${self.shape[d]} and ${other.shape[d]}`);
+      throw new TorchError(
+        `linalg.cross: inputs dimension ${dim} must have length 3. Got ${self.shape[d]} and ${other.shape[d]}`,
+      );
     const shape = broadcastShapes(self.shape, other.shape);
     const [a, b] = [t.expand(self, shape), t.expand(other, shape)];
     const part = (x: Tensor, i: number): Tensor => t.slice(x, d, i % 3, (i % 3) + 1, 1);
-    const parts = [0, 1, 2].map((i) => t.sub(t.mul(part(a, i + 1), part(b, i + 2)), t.mul(part(a, i + 2), part(b, i + 1))));
+    const parts = [0, 1, 2].map((i) =>
+      t.sub(t.mul(part(a, i + 1), part(b, i + 2)), t.mul(part(a, i + 2), part(b, i + 1))),
+    );
     return t.cat(parts, d);
   },
   doc: "The cross product of vectors of three elements.",
@@ -295,7 +333,8 @@ function chain(t: Torch, xs: readonly Tensor[]): Tensor {
 
 op("linalg_multi_dot(Tensor[] tensors) -> Tensor", {
   decompose: (t, { tensors }) => {
-    if (tensors.length < 2) throw new TorchError("multi_dot(): expected at least 2 tensors but got " + String(tensors.length));
+    if (tensors.length < 2)
+      throw new TorchError("multi_dot(): expected at least 2 tensors but got " + String(tensors.length));
     const [first] = tensors;
     const last = tensors[tensors.length - 1];
     const xs = tensors.map((x, i) => {
@@ -335,13 +374,19 @@ op("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> 
       throw new TorchError(`bilinear(): input dimensions do not match: got ${input1.ndim} and ${input2.ndim}`);
     input1.shape.slice(0, -1).forEach((n, i) => {
       if (n !== input2.shape[i])
-        throw new TorchError(`bilinear(): input batch dimensions do not match at dim ${i}: got ${n} and ${input2.shape[i]}`);
+        throw new TorchError(
+          `bilinear(): input batch dimensions do not match at dim ${i}: got ${n} and ${input2.shape[i]}`,
+        );
     });
     const [out, in1, in2] = weight.shape;
     if (input1.shape[input1.ndim - 1] !== in1)
-      throw new TorchError(`bilinear(): input1 size does not match weight size: got ${input1.shape[input1.ndim - 1]} but expected ${in1}`);
+      throw new TorchError(
+        `bilinear(): input1 size does not match weight size: got ${input1.shape[input1.ndim - 1]} but expected ${in1}`,
+      );
     if (input2.shape[input2.ndim - 1] !== in2)
-      throw new TorchError(`bilinear(): input2 size does not match weight size: got ${input2.shape[input2.ndim - 1]} but expected ${in2}`);
+      throw new TorchError(
+        `bilinear(): input2 size does not match weight size: got ${input2.shape[input2.ndim - 1]} but expected ${in2}`,
+      );
     const lead = input1.shape.slice(0, -1);
     const rows = product(lead);
     const a = t.reshape(input1, [rows, in1]);
@@ -353,11 +398,14 @@ op("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> 
   doc: "A form that is linear in each of two inputs.",
 });
 
-op("_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor", {
-  decompose: (t, { i1, i2, i3, expand1, expand2, expand3, sumdim }) => {
-    const wide = (x: Tensor, dims: readonly number[]): Tensor =>
-      [...dims].sort((a, b) => a - b).reduce((y, d) => t.unsqueeze(y, d), x);
-    const all = t.mul(t.mul(wide(i1, expand1), wide(i2, expand2)), wide(i3, expand3));
-    return sumdim.length === 0 ? all : t.sum(all, sumdim);
+op(
+  "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+  {
+    decompose: (t, { i1, i2, i3, expand1, expand2, expand3, sumdim }) => {
+      const wide = (x: Tensor, dims: readonly number[]): Tensor =>
+        [...dims].sort((a, b) => a - b).reduce((y, d) => t.unsqueeze(y, d), x);
+      const all = t.mul(t.mul(wide(i1, expand1), wide(i2, expand2)), wide(i3, expand3));
+      return sumdim.length === 0 ? all : t.sum(all, sumdim);
+    },
   },
-});
+);

@@ -79,7 +79,17 @@ function check(input: Value, weight: Value, bias: Value | null, g: Geometry): vo
     );
 }
 
-const layout = (rank: number): { inputBatch: number; inputFeature: number; inputSpatial: number[]; outputBatch: number; outputFeature: number; outputSpatial: number[]; kernelSpatial: number[] } => ({
+const layout = (
+  rank: number,
+): {
+  inputBatch: number;
+  inputFeature: number;
+  inputSpatial: number[];
+  outputBatch: number;
+  outputFeature: number;
+  outputSpatial: number[];
+  kernelSpatial: number[];
+} => ({
   inputBatch: 0,
   inputFeature: 1,
   inputSpatial: spatial(rank),
@@ -220,7 +230,16 @@ op(
       const g = geometryOf(args, weight.ndim - 2);
       return [
         inputGrad(t, grad_output, input.shape, weight, g),
-        t._convolution_weight(input, grad_output, weight.shape, g.stride, g.padding, g.dilation, g.transposed, g.groups),
+        t._convolution_weight(
+          input,
+          grad_output,
+          weight.shape,
+          g.stride,
+          g.padding,
+          g.dilation,
+          g.transposed,
+          g.groups,
+        ),
         t.sum(grad_output, [0, ...spatial(grad_output.ndim)]),
       ];
     },

@@ -49,7 +49,10 @@ function productGrad(t: Torch, x: Tensor, dim: number, dy: Tensor): Tensor {
     const tail = sliceOf(g, reach, n);
     const own = t.cat([sliceOf(g, 0, reach), t.mul(tail, sliceOf(level, 0, n - reach))], d);
     const other = t.mul(tail, sliceOf(level, reach, n));
-    const zeros = t.new_zeros(g, g.shape.map((s, k) => (k === d ? reach : s)));
+    const zeros = t.new_zeros(
+      g,
+      g.shape.map((s, k) => (k === d ? reach : s)),
+    );
     g = t.add(own, t.cat([other, zeros], d));
   }
   return g;
@@ -58,7 +61,10 @@ function productGrad(t: Torch, x: Tensor, dim: number, dy: Tensor): Tensor {
 op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
   lower: (h, { self, dim, dtype }) => running(h, self, dim, accumulated(self.dtype, dtype), "multiply"),
   grad: (t, { self, dim }, dy) => ({
-    self: self.ndim === 0 || self.numel() === 0 ? dy : productGrad(t, self.dtype === dy.dtype ? self : t._to_copy(self, { dtype: dy.dtype }), dim, dy),
+    self:
+      self.ndim === 0 || self.numel() === 0
+        ? dy
+        : productGrad(t, self.dtype === dy.dtype ? self : t._to_copy(self, { dtype: dy.dtype }), dim, dy),
   }),
   doc: "Running products along a dimension.",
 });
@@ -67,21 +73,24 @@ for (const [name, largest, word] of [
   ["cummax", true, "largest"],
   ["cummin", false, "smallest"],
 ] as const) {
-  op(`${name}(Tensor self, int dim) -> (Tensor values, Tensor indices)` as "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", {
-    lower: (h, { self, dim }) => {
-      requireDtype(self, !self.dtype.is_complex, `${name}_helper_cpu`);
-      const d = wrapDim(dim, self.rank);
-      if (self.rank === 0) return [self, h.constant(0n, dt.int64)];
-      const index = h.iota(dt.int64, self.shape, d);
-      const identities = [largest ? lowest(h, self.dtype) : highest(h, self.dtype), h.constant(-1n, dt.int64)];
-      const body = extremeBody(h, largest, true, true);
-      return [...scan(h, [self, index], d, identities, (a, b) => body([...a], [...b]))];
+  op(
+    `${name}(Tensor self, int dim) -> (Tensor values, Tensor indices)` as "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    {
+      lower: (h, { self, dim }) => {
+        requireDtype(self, !self.dtype.is_complex, `${name}_helper_cpu`);
+        const d = wrapDim(dim, self.rank);
+        if (self.rank === 0) return [self, h.constant(0n, dt.int64)];
+        const index = h.iota(dt.int64, self.shape, d);
+        const identities = [largest ? lowest(h, self.dtype) : highest(h, self.dtype), h.constant(-1n, dt.int64)];
+        const body = extremeBody(h, largest, true, true);
+        return [...scan(h, [self, index], d, identities, (a, b) => body([...a], [...b]))];
+      },
+      grad: (t, { self, dim }, [dy], [, indices]) => ({
+        self: self.ndim === 0 ? dy : t.scatter_add(t.new_zeros(dy, self.shape), dim, indices, dy),
+      }),
+      doc: `Running ${word} elements along a dimension and where they are.`,
     },
-    grad: (t, { self, dim }, [dy], [, indices]) => ({
-      self: self.ndim === 0 ? dy : t.scatter_add(t.new_zeros(dy, self.shape), dim, indices, dy),
-    }),
-    doc: `Running ${word} elements along a dimension and where they are.`,
-  });
+  );
 }
 
 /** log(exp(a) + exp(b)), without overflow. */
@@ -159,9 +168,14 @@ function trapezoids(t: Torch, y: Tensor, dim: number, x: Tensor | null): Tensor 
   const n = y.shape[d];
   const pairs = t.add(t.slice(y, d, 1, n, 1), t.slice(y, d, 0, Math.max(0, n - 1), 1));
   if (x === null) return pairs;
-  const shaped = x.ndim === 1 ? t.reshape(x, y.shape.map((_, i) => (i === d ? x.shape[0] : 1))) : x;
-  if (x.ndim === 1 && x.shape[0] !== n)
-    throw new TorchError("There must be one `x` value for each sample point");
+  const shaped =
+    x.ndim === 1
+      ? t.reshape(
+          x,
+          y.shape.map((_, i) => (i === d ? x.shape[0] : 1)),
+        )
+      : x;
+  if (x.ndim === 1 && x.shape[0] !== n) throw new TorchError("There must be one `x` value for each sample point");
   const at = x.ndim === 1 ? d : dim;
   const wrapped = wrapDim(at, shaped.ndim);
   const m = shaped.shape[wrapped];
@@ -175,17 +189,23 @@ for (const [name, cumulative, doc] of [
 ] as const) {
   const finish = (t: Torch, parts: Tensor, dim: number): Tensor =>
     t.div(cumulative ? t.cumsum(parts, dim) : t.sum(parts, dim), 2);
-  op(`${name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor` as "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", {
-    decompose: (t, { y, x, dim }) => {
-      if (!cumulative && y.shape[wrapDim(dim, y.ndim)] === 0) return t.sum(t.mul(y, 1), dim);
-      return finish(t, trapezoids(t, y, dim, x), dim);
+  op(
+    `${name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor` as "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    {
+      decompose: (t, { y, x, dim }) => {
+        if (!cumulative && y.shape[wrapDim(dim, y.ndim)] === 0) return t.sum(t.mul(y, 1), dim);
+        return finish(t, trapezoids(t, y, dim, x), dim);
+      },
+      doc,
     },
-    doc,
-  });
-  op(`${name}.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor` as "trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", {
-    decompose: (t, { y, dx, dim }) => {
-      const out = finish(t, trapezoids(t, y, dim, null), dim);
-      return t.mul(out, dx);
+  );
+  op(
+    `${name}.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor` as "trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+    {
+      decompose: (t, { y, dx, dim }) => {
+        const out = finish(t, trapezoids(t, y, dim, null), dim);
+        return t.mul(out, dx);
+      },
     },
-  });
+  );
 }

@@ -22,14 +22,20 @@ for (const [name, schema] of [
 ] as const) {
   op(schema as "cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", {
     decompose: (t, { x1, x2, p }) => pairwise(t, x1, x2, p),
-    doc: name === "cdist" ? "The distance of order `p` between every row of one matrix and every row of another." : undefined,
+    doc:
+      name === "cdist"
+        ? "The distance of order `p` between every row of one matrix and every row of another."
+        : undefined,
   });
 }
 op("cdist.python(Tensor x1, Tensor x2, float p=2., str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor", {
   composite: (t, { x1, x2, p }) => t.cdist(x1, x2, p),
 });
 
-for (const schema of ["pdist(Tensor self, float p=2.) -> Tensor", "_pdist_forward(Tensor self, float p=2.) -> Tensor"] as const) {
+for (const schema of [
+  "pdist(Tensor self, float p=2.) -> Tensor",
+  "_pdist_forward(Tensor self, float p=2.) -> Tensor",
+] as const) {
   op(schema as "pdist(Tensor self, float p=2.) -> Tensor", {
     decompose: (t, { self, p }) => {
       if (self.ndim !== 2) throw new TorchError(`pdist only supports 2D tensors, got: ${self.ndim}D`);

@@ -6,47 +6,57 @@ import { checkedIndex, requireIndexType, takeRows } from "./index_values.js";
 import { notDifferentiable, op, type Torch } from "./registry.js";
 import { scatterRows } from "./scatter.js";
 
-op("embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor", {
-  lower: (h, { weight, indices }) => {
-    if (weight.rank !== 2) throw new TorchError("'weight' must be 2-D");
-    requireIndexType("embedding", indices, "indices");
-    const at = checkedIndex(h, h.reshape(indices, [indices.numel]), weight.shape[0], false);
-    return h.reshape(takeRows(h, weight, 0, at), [...indices.shape, weight.shape[1]]);
+op(
+  "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+  {
+    lower: (h, { weight, indices }) => {
+      if (weight.rank !== 2) throw new TorchError("'weight' must be 2-D");
+      requireIndexType("embedding", indices, "indices");
+      const at = checkedIndex(h, h.reshape(indices, [indices.numel]), weight.shape[0], false);
+      return h.reshape(takeRows(h, weight, 0, at), [...indices.shape, weight.shape[1]]);
+    },
+    grad: (t, { weight, indices, padding_idx, scale_grad_by_freq }, dy) => ({
+      weight: t.embedding_dense_backward(dy, indices, weight.shape[0], padding_idx, scale_grad_by_freq),
+    }),
+    doc: "Rows of a table at integer positions.",
   },
-  grad: (t, { weight, indices, padding_idx, scale_grad_by_freq }, dy) => ({
-    weight: t.embedding_dense_backward(dy, indices, weight.shape[0], padding_idx, scale_grad_by_freq),
-  }),
-  doc: "Rows of a table at integer positions.",
-});
+);
 
-op("embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor", {
-  composite: (t, { grad, indices, num_weights, padding_idx, scale_grad_by_freq }) =>
-    t.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq),
-});
+op(
+  "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
+  {
+    composite: (t, { grad, indices, num_weights, padding_idx, scale_grad_by_freq }) =>
+      t.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq),
+  },
+);
 
 /** How often each row is used. */
 const frequencies = (t: Torch, indices: Tensor, rows: number, like: Tensor): Tensor =>
   t.index_add(t.new_zeros(like, [rows]), 0, indices, t.new_ones(like, [indices.numel()]));
 
-op("embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
-  decompose: (t, { grad_output, indices, num_weights, padding_idx, scale_grad_by_freq }) => {
-    const width = grad_output.shape[grad_output.ndim - 1];
-    const at = t.reshape(indices, [-1]);
-    let rows = t.reshape(grad_output, [at.numel(), width]);
-    if (scale_grad_by_freq) {
-      const count = t.index_select(frequencies(t, at, num_weights, rows), 0, at);
-      rows = t.div(rows, t.unsqueeze(count, 1));
-    }
-    if (padding_idx >= 0) rows = t.masked_fill(rows, t.unsqueeze(t.eq(at, padding_idx), 1), 0);
-    return t.index_add(t.new_zeros(rows, [num_weights, width]), 0, at, rows);
+op(
+  "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+  {
+    decompose: (t, { grad_output, indices, num_weights, padding_idx, scale_grad_by_freq }) => {
+      const width = grad_output.shape[grad_output.ndim - 1];
+      const at = t.reshape(indices, [-1]);
+      let rows = t.reshape(grad_output, [at.numel(), width]);
+      if (scale_grad_by_freq) {
+        const count = t.index_select(frequencies(t, at, num_weights, rows), 0, at);
+        rows = t.div(rows, t.unsqueeze(count, 1));
+      }
+      if (padding_idx >= 0) rows = t.masked_fill(rows, t.unsqueeze(t.eq(at, padding_idx), 1), 0);
+      return t.index_add(t.new_zeros(rows, [num_weights, width]), 0, at, rows);
+    },
+    doc: "The gradient of an embedding's table.",
   },
-  doc: "The gradient of an embedding's table.",
-});
+);
 
 /** Rows whose norm is above a limit are scaled down to it. Differs from `renorm` in that only used rows change. */
 op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)", {
   lower: (h, { self, indices, max_norm, norm_type }) => {
-    if (self.rank !== 2) throw new TorchError(`Expected 2-D tensor, but got ${self.rank}-D tensor for argument #1 'self'`);
+    if (self.rank !== 2)
+      throw new TorchError(`Expected 2-D tensor, but got ${self.rank}-D tensor for argument #1 'self'`);
     const [n] = self.shape;
     const at = checkedIndex(h, h.reshape(indices, [indices.numel]), n, false);
     const ones = h.splat(true, bool, [indices.numel]);
@@ -75,8 +85,10 @@ const asLong = (t: Torch, x: Tensor): Tensor => (x.dtype === int64 ? x : t._to_c
 
 /** Which bag each index belongs to, and how many each bag holds. */
 function bagsOf(t: Torch, indices: Tensor, offsets: Tensor, includeLast: boolean): Bags {
-  if (indices.ndim !== 1) throw new TorchError(`input has to be a 1D Tensor, but got Tensor of dimension ${indices.ndim}`);
-  if (offsets.ndim !== 1) throw new TorchError(`offsets has to be a 1D Tensor, but got Tensor of dimension ${offsets.ndim}`);
+  if (indices.ndim !== 1)
+    throw new TorchError(`input has to be a 1D Tensor, but got Tensor of dimension ${indices.ndim}`);
+  if (offsets.ndim !== 1)
+    throw new TorchError(`offsets has to be a 1D Tensor, but got Tensor of dimension ${offsets.ndim}`);
   const count = includeLast ? offsets.shape[0] - 1 : offsets.shape[0];
   if (includeLast && offsets.shape[0] < 1)
     throw new TorchError("include_last_offset: number of offset should be at least 1");
@@ -101,9 +113,7 @@ function bagged(
   const width = weight.shape[1];
   let rows = t.index_select(weight, 0, indices);
   const skip = padding_idx >= 0 ? t.eq(indices, padding_idx) : null;
-  const size = skip
-    ? t.index_add(t.zeros_like(bagSize), 0, offset2bag, asLong(t, t.logical_not(skip)))
-    : bagSize;
+  const size = skip ? t.index_add(t.zeros_like(bagSize), 0, offset2bag, asLong(t, t.logical_not(skip))) : bagSize;
   if (mode === 2) {
     const lowest = t.new_full(rows, [], -Infinity);
     if (skip) rows = t.where(t.unsqueeze(skip, 1), lowest, rows);
@@ -122,7 +132,11 @@ function bagged(
   if (skip) rows = t.masked_fill(rows, t.unsqueeze(skip, 1), 0);
   const sum = t.index_add(t.new_zeros(rows, [count, width]), 0, offset2bag, rows);
   const out = mode === 1 ? t.div(sum, t.unsqueeze(t.clamp_min(size, 1), 1)) : sum;
-  return { out: out.dtype === weight.dtype ? out : t._to_copy(out, { dtype: weight.dtype }), size, arg: t.zeros_like(size) };
+  return {
+    out: out.dtype === weight.dtype ? out : t._to_copy(out, { dtype: weight.dtype }),
+    size,
+    arg: t.zeros_like(size),
+  };
 }
 
 for (const name of ["_embedding_bag", "_embedding_bag_forward_only"] as const) {
@@ -167,9 +181,21 @@ op(
       const rows = a.weight.shape[0];
       const padding = a.padding_idx ?? -1;
       if (a.padding_idx !== null && (padding < -rows || padding >= rows))
-        throw new TorchError(`padding_idx must be within the number of embeddings, -${rows} through ${rows - 1}, but got ${padding}`);
+        throw new TorchError(
+          `padding_idx must be within the number of embeddings, -${rows} through ${rows - 1}, but got ${padding}`,
+        );
       const wrapped = a.padding_idx !== null && padding < 0 ? padding + rows : padding;
-      return t._embedding_bag(a.weight, a.indices, a.offsets, a.scale_grad_by_freq, a.mode, a.sparse, a.per_sample_weights, a.include_last_offset, wrapped);
+      return t._embedding_bag(
+        a.weight,
+        a.indices,
+        a.offsets,
+        a.scale_grad_by_freq,
+        a.mode,
+        a.sparse,
+        a.per_sample_weights,
+        a.include_last_offset,
+        wrapped,
+      );
     },
     doc: "Sums, means or maxima of bags of rows of a table.",
   },
@@ -177,8 +203,7 @@ op(
 
 op("one_hot(Tensor self, int num_classes=-1) -> Tensor", {
   composite: (t, { self, num_classes }) => {
-    if (self.dtype !== int64)
-      throw new TorchError(`one_hot is only applicable to index tensor of type LongTensor.`);
+    if (self.dtype !== int64) throw new TorchError(`one_hot is only applicable to index tensor of type LongTensor.`);
     if (self.numel() === 0) {
       if (num_classes <= 0) throw new TorchError("Can not infer total number of classes from empty tensor.");
       return t.new_zeros(self, [...self.shape, num_classes]);

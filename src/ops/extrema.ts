@@ -60,7 +60,7 @@ function defineExtreme(name: Name, largest: boolean): void {
     },
     grad: (t, { self, dim, keepdim }, dy, out) => ({ self: shareEvenly(t, self, dim, keepdim, dy, out) }),
     exactOut: true,
-  doc: `The ${word} element along dimensions; its gradient is shared evenly among equal elements.`,
+    doc: `The ${word} element along dimensions; its gradient is shared evenly among equal elements.`,
   });
 
   op(`${name}(Tensor self) -> Tensor`, {
@@ -144,9 +144,7 @@ op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, T
       return [t.amin(self, over, keepdim), t.amax(self, over, keepdim)];
     }
     if (self.ndim > 0 && self.shape[wrapDim(dim, self.ndim)] === 0)
-      throw new TorchIndexError(
-        `aminmax(): Expected reduction dim ${wrapDim(dim, self.ndim)} to have non-zero size.`,
-      );
+      throw new TorchIndexError(`aminmax(): Expected reduction dim ${wrapDim(dim, self.ndim)} to have non-zero size.`);
     return [t.amin(self, [dim], keepdim), t.amax(self, [dim], keepdim)];
   },
   exactOut: true,

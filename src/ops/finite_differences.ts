@@ -20,7 +20,10 @@ function derivative(t: Torch, f: Tensor, dim: number, spacing: Spacing, order: n
       return t.div(t.add(t.add(t.mul(a, -1.5), t.mul(b, 2)), t.mul(c, -0.5)), step);
     };
     const first = order === 1 ? edge(at(0, 1), at(1, 2), null) : edge(at(0, 1), at(1, 2), at(2, 3));
-    const last = order === 1 ? edge(at(n - 2, n - 1), at(n - 1, n), null) : t.neg(edge(at(n - 1, n), at(n - 2, n - 1), at(n - 3, n - 2)));
+    const last =
+      order === 1
+        ? edge(at(n - 2, n - 1), at(n - 1, n), null)
+        : t.neg(edge(at(n - 1, n), at(n - 2, n - 1), at(n - 3, n - 2)));
     return t.cat([first, t._to_copy(inner, { dtype: first.dtype }), last], dim);
   }
   const gaps = t.sub(t.slice(spacing, 0, 1, n, 1), t.slice(spacing, 0, 0, n - 1, 1));
@@ -57,7 +60,13 @@ function derivative(t: Torch, f: Tensor, dim: number, spacing: Spacing, order: n
   return t.cat([first, inner, last], dim);
 }
 
-function gradient(t: Torch, self: Tensor, spacing: readonly Spacing[] | Spacing | null, dim: readonly number[] | number | null, order: number): Tensor[] {
+function gradient(
+  t: Torch,
+  self: Tensor,
+  spacing: readonly Spacing[] | Spacing | null,
+  dim: readonly number[] | number | null,
+  order: number,
+): Tensor[] {
   if (order !== 1 && order !== 2) throw new TorchError("torch.gradient only supports edge_order=1 and edge_order=2.");
   const dims = wrapDims(dim, self.ndim);
   const list = Array.isArray(spacing) ? (spacing as Spacing[]) : null;
@@ -83,8 +92,11 @@ for (const schema of [
   `gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> ${result}`,
   `gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> ${result}`,
 ] as const) {
-  op(schema as "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]", {
-    composite: (t, { self, spacing, dim, edge_order }) => gradient(t, self, spacing, dim, edge_order),
-    doc: "Derivatives of samples along dimensions, by central differences.",
-  });
+  op(
+    schema as "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]",
+    {
+      composite: (t, { self, spacing, dim, edge_order }) => gradient(t, self, spacing, dim, edge_order),
+      doc: "Derivatives of samples along dimensions, by central differences.",
+    },
+  );
 }

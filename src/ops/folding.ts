@@ -12,12 +12,18 @@ interface Blocks {
 
 /** How many blocks fit along each of the two dimensions. */
 const counts = (sizes: readonly number[], b: Blocks): number[] =>
-  sizes.map((n, i) => Math.floor((n + 2 * b.padding[i] - b.dilation[i] * (b.kernel_size[i] - 1) - 1) / b.stride[i]) + 1);
+  sizes.map(
+    (n, i) => Math.floor((n + 2 * b.padding[i] - b.dilation[i] * (b.kernel_size[i] - 1) - 1) / b.stride[i]) + 1,
+  );
 
 function checkBlocks(name: string, b: Blocks, sizes: readonly number[]): number[] {
   for (const key of ["kernel_size", "dilation", "stride"] as const)
-    if (b[key].some((n) => n <= 0)) throw new TorchError(`${name}: ${key.replace("_size", " size")} should be greater than zero, but got ${key}: ${b[key].join(" ")}`);
-  if (b.padding.some((n) => n < 0)) throw new TorchError(`padding should be non-negative, but got padding: ${b.padding.join(" ")}`);
+    if (b[key].some((n) => n <= 0))
+      throw new TorchError(
+        `${name}: ${key.replace("_size", " size")} should be greater than zero, but got ${key}: ${b[key].join(" ")}`,
+      );
+  if (b.padding.some((n) => n < 0))
+    throw new TorchError(`padding should be non-negative, but got padding: ${b.padding.join(" ")}`);
   const out = counts(sizes, b);
   if (out.some((n) => n < 1))
     throw new TorchError(
@@ -27,7 +33,11 @@ function checkBlocks(name: string, b: Blocks, sizes: readonly number[]): number[
 }
 
 /** One strided window of the padded image for each place in the kernel. */
-function windows(b: Blocks, blocks: readonly number[], each: (i: number, j: number, ranges: [number, number][]) => void): void {
+function windows(
+  b: Blocks,
+  blocks: readonly number[],
+  each: (i: number, j: number, ranges: [number, number][]) => void,
+): void {
   for (let i = 0; i < b.kernel_size[0]; i++)
     for (let j = 0; j < b.kernel_size[1]; j++) {
       const range = (k: number, d: number): [number, number] => {
@@ -57,7 +67,9 @@ op("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int
   decompose: (t, { self, ...b }) => {
     const batch = self.ndim === 4;
     if (!batch && self.ndim !== 3)
-      throw new TorchError(`Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: ${sizeText(self.shape)}`);
+      throw new TorchError(
+        `Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: ${sizeText(self.shape)}`,
+      );
     const out = im2col(t, batch ? self : t.unsqueeze(self, 0), b);
     return batch ? out : t.squeeze(out, 0);
   },
@@ -85,7 +97,12 @@ function col2im(t: Torch, x: Tensor, sizes: readonly number[], b: Blocks): Tenso
   let sum: Tensor | null = null;
   let k = 0;
   windows(b, blocks, (_i, _j, ranges) => {
-    const term = t._spread(t.select(columns, 2, k++), frame, ranges.map((r) => r[0]), b.stride);
+    const term = t._spread(
+      t.select(columns, 2, k++),
+      frame,
+      ranges.map((r) => r[0]),
+      b.stride,
+    );
     sum = sum === null ? term : t.add(sum, term);
   });
   const image = sum! as Tensor;
@@ -111,21 +128,31 @@ op("_spread(Tensor self, SymInt[] frame, SymInt[] starts, SymInt[] strides) -> T
   },
 });
 
-op("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", {
-  decompose: (t, { self, output_size, ...b }) => {
-    const batch = self.ndim === 3;
-    if (!batch && self.ndim !== 2)
-      throw new TorchError(`Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: ${sizeText(self.shape)}`);
-    const out = col2im(t, batch ? self : t.unsqueeze(self, 0), output_size, b);
-    return batch ? out : t.squeeze(out, 0);
+op(
+  "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+  {
+    decompose: (t, { self, output_size, ...b }) => {
+      const batch = self.ndim === 3;
+      if (!batch && self.ndim !== 2)
+        throw new TorchError(
+          `Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: ${sizeText(self.shape)}`,
+        );
+      const out = col2im(t, batch ? self : t.unsqueeze(self, 0), output_size, b);
+      return batch ? out : t.squeeze(out, 0);
+    },
+    grad: (t, { kernel_size, dilation, padding, stride }, dy) => ({
+      self: t.im2col(dy, kernel_size, dilation, padding, stride),
+    }),
+    doc: "Columns as sliding blocks of an image; where blocks overlap they are added.",
   },
-  grad: (t, { kernel_size, dilation, padding, stride }, dy) => ({ self: t.im2col(dy, kernel_size, dilation, padding, stride) }),
-  doc: "Columns as sliding blocks of an image; where blocks overlap they are added.",
-});
+);
 
 op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", {
   decompose: (t, { self, upscale_factor: r }) => {
-    if (self.ndim < 3) throw new TorchError(`pixel_shuffle expects input to have at least 3 dimensions, but got input with ${self.ndim} dimension(s)`);
+    if (self.ndim < 3)
+      throw new TorchError(
+        `pixel_shuffle expects input to have at least 3 dimensions, but got input with ${self.ndim} dimension(s)`,
+      );
     if (r <= 0) throw new TorchError(`pixel_shuffle expects a positive upscale_factor, but got ${r}`);
     const [c, h, w] = self.shape.slice(-3);
     if (c % (r * r) !== 0)
@@ -142,7 +169,10 @@ op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", {
 });
 op("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", {
   decompose: (t, { self, downscale_factor: r }) => {
-    if (self.ndim < 3) throw new TorchError(`pixel_unshuffle expects input to have at least 3 dimensions, but got input with ${self.ndim} dimension(s)`);
+    if (self.ndim < 3)
+      throw new TorchError(
+        `pixel_unshuffle expects input to have at least 3 dimensions, but got input with ${self.ndim} dimension(s)`,
+      );
     if (r <= 0) throw new TorchError(`pixel_unshuffle expects a positive downscale_factor, but got ${r}`);
     const [c, h, w] = self.shape.slice(-3);
     if (h % r !== 0 || w % r !== 0)
@@ -161,10 +191,15 @@ op("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", {
 for (const name of ["channel_shuffle", "native_channel_shuffle"] as const) {
   op(`${name}(Tensor self, SymInt groups) -> Tensor` as "channel_shuffle(Tensor self, SymInt groups) -> Tensor", {
     decompose: (t, { self, groups }) => {
-      if (self.ndim < 3) throw new TorchError(`channel_shuffle expects input with > 2 dims, but got input with sizes ${sizeText(self.shape)}`);
+      if (self.ndim < 3)
+        throw new TorchError(
+          `channel_shuffle expects input with > 2 dims, but got input with sizes ${sizeText(self.shape)}`,
+        );
       const [n, c, ...rest] = self.shape;
-      if (groups <= 0) throw new TorchError(`Number of groups to divide channels in must be positive. Value of groups:${groups}`);
-      if (c % groups !== 0) throw new TorchError(`Number of channels must be divisible by groups. Got ${c} channels and ${groups} groups.`);
+      if (groups <= 0)
+        throw new TorchError(`Number of groups to divide channels in must be positive. Value of groups:${groups}`);
+      if (c % groups !== 0)
+        throw new TorchError(`Number of channels must be divisible by groups. Got ${c} channels and ${groups} groups.`);
       const x = t.transpose(t.reshape(self, [n, groups, c / groups, ...rest]), 1, 2);
       return t.reshape(x, self.shape);
     },

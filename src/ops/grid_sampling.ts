@@ -77,8 +77,17 @@ function bicubic(t: Torch, input: Tensor, at: readonly Tensor[], padding: Paddin
   let sum: Tensor | null = null;
   for (let i = 0; i < 4; i++)
     for (let j = 0; j < 4; j++) {
-      const place = [t.add(floors[0], i - 1), t.add(floors[1], j - 1)].map((p, d) => padded(t, p, sizes[d], padding, align));
-      const term = t.mul(read(t, input, place.map((p) => t.round(p))), t.unsqueeze(t.mul(wy[i], wx[j]), 1));
+      const place = [t.add(floors[0], i - 1), t.add(floors[1], j - 1)].map((p, d) =>
+        padded(t, p, sizes[d], padding, align),
+      );
+      const term = t.mul(
+        read(
+          t,
+          input,
+          place.map((p) => t.round(p)),
+        ),
+        t.unsqueeze(t.mul(wy[i], wx[j]), 1),
+      );
       sum = sum === null ? term : t.add(sum, term);
     }
   return sum!;
@@ -90,7 +99,9 @@ function check(input: Tensor, grid: Tensor, dims: number): void {
       `grid_sampler(): expected grid and input to have same batch size, but got input with sizes ${sizeText(input.shape)} and grid with sizes ${sizeText(grid.shape)}`,
     );
   if (grid.shape[grid.ndim - 1] !== dims)
-    throw new TorchError(`grid_sampler(): expected grid to have size ${dims} in last dimension, but got grid with sizes ${sizeText(grid.shape)}`);
+    throw new TorchError(
+      `grid_sampler(): expected grid to have size ${dims} in last dimension, but got grid with sizes ${sizeText(grid.shape)}`,
+    );
   input.shape.slice(2).forEach((n, i) => {
     if (n === 0)
       throw new TorchError(
@@ -114,7 +125,13 @@ for (const dims of [2, 3] as const) {
           return bicubic(t, input, raw, padding, align_corners);
         }
         const at = raw.map((c, i) => padded(t, c, sizes[i], padding, align_corners));
-        return interpolation_mode === 0 ? linear(t, input, at) : read(t, input, at.map((a) => t.round(a)));
+        return interpolation_mode === 0
+          ? linear(t, input, at)
+          : read(
+              t,
+              input,
+              at.map((a) => t.round(a)),
+            );
       },
       doc: "The input at the places of a grid whose coordinates run from -1 to 1.",
     },
@@ -123,7 +140,9 @@ for (const dims of [2, 3] as const) {
 op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor", {
   composite: (t, { input, grid, interpolation_mode, padding_mode, align_corners }) => {
     if (input.ndim !== 4 && input.ndim !== 5)
-      throw new TorchError(`grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ${sizeText(input.shape)} and grid with sizes ${sizeText(grid.shape)}`);
+      throw new TorchError(
+        `grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ${sizeText(input.shape)} and grid with sizes ${sizeText(grid.shape)}`,
+      );
     const sample = input.ndim === 4 ? t.grid_sampler_2d : t.grid_sampler_3d;
     return sample(input, grid, interpolation_mode, padding_mode, align_corners);
   },
@@ -140,7 +159,15 @@ op("affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Te
       const line = t.linspace(-1, 1, count, options);
       return align_corners ? line : t.mul(line, (count - 1) / count);
     };
-    const columns = sizes.map((count, i) => t.expand(t.reshape(axis(count), sizes.map((_, k) => (k === i ? count : 1))), sizes));
+    const columns = sizes.map((count, i) =>
+      t.expand(
+        t.reshape(
+          axis(count),
+          sizes.map((_, k) => (k === i ? count : 1)),
+        ),
+        sizes,
+      ),
+    );
     const base = t.stack([...columns.reverse(), t.ones(sizes, options)], -1);
     const rows = sizes.reduce((a, b) => a * b, 1);
     const points = t.expand(t.reshape(base, [1, rows, dims + 1]), [n, rows, dims + 1]);

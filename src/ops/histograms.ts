@@ -44,7 +44,8 @@ function evenEdges(t: Torch, low: Tensor, high: Tensor, bins: number): Tensor {
 function ends(t: Torch, x: Tensor, range: readonly number[] | null): [Tensor, Tensor] {
   const of = (v: number): Tensor => t.full([], v, { dtype: x.dtype, device: x.device });
   if (range !== null) {
-    if (range[0] > range[1]) throw new TorchError(`torch.histogramdd: min should not exceed max, but got min ${range[0]} max ${range[1]}`);
+    if (range[0] > range[1])
+      throw new TorchError(`torch.histogramdd: min should not exceed max, but got min ${range[0]} max ${range[1]}`);
     return [of(range[0]), of(range[1])];
   }
   return x.numel() === 0 ? [of(0), of(1)] : [t.amin(x), t.amax(x)];
@@ -71,10 +72,18 @@ function countIn(t: Torch, points: Tensor, edges: readonly Tensor[], weight: Ten
     cell = t.add(t.mul(cell, sizes[d]), bin);
     amount = t.masked_fill(amount, t.logical_not(inside), 0);
   });
-  const counts = t.reshape(t.index_add(t.zeros([total], { dtype: points.dtype, device: points.device }), 0, cell, amount), sizes);
+  const counts = t.reshape(
+    t.index_add(t.zeros([total], { dtype: points.dtype, device: points.device }), 0, cell, amount),
+    sizes,
+  );
   if (!density) return counts;
   const volume = edges
-    .map((e, d) => t.reshape(t.sub(t.slice(e, 0, 1, null, 1), t.slice(e, 0, 0, sizes[d], 1)), sizes.map((s, k) => (k === d ? s : 1))))
+    .map((e, d) =>
+      t.reshape(
+        t.sub(t.slice(e, 0, 1, null, 1), t.slice(e, 0, 0, sizes[d], 1)),
+        sizes.map((s, k) => (k === d ? s : 1)),
+      ),
+    )
     .reduce((a, b) => t.mul(a, b));
   return t.div(t.div(counts, t.sum(counts)), volume);
 }
@@ -86,7 +95,8 @@ op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", {
     const x = t.reshape(self, [-1]);
     const asked = [min, max].map((v) => t.scalar_tensor(v, { dtype: self.dtype, device: self.device }));
     const fromData = t.eq(asked[0], asked[1]);
-    const [low, high] = x.numel() === 0 ? asked : [t.where(fromData, t.amin(x), asked[0]), t.where(fromData, t.amax(x), asked[1])];
+    const [low, high] =
+      x.numel() === 0 ? asked : [t.where(fromData, t.amin(x), asked[0]), t.where(fromData, t.amax(x), asked[1])];
     const same = t.eq(low, high);
     const a = t.where(same, t.sub(low, 1), low);
     const b = t.where(same, t.add(high, 1), high);
@@ -114,65 +124,90 @@ op("_histogram_counts(Tensor self, Tensor[] bins, Tensor? weight, bool density) 
   doc: "Counts in the cells of a grid of bins; points are rows.",
 });
 
-op("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", {
-  composite: (t, { self, bins, range, weight, density }) => {
-    const edges = t._histogram_edges(t.reshape(self, [-1]), bins, range);
-    return [t._histogram_counts(t.reshape(self, [-1, 1]), [edges], weight, density), edges];
+op(
+  "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+  {
+    composite: (t, { self, bins, range, weight, density }) => {
+      const edges = t._histogram_edges(t.reshape(self, [-1]), bins, range);
+      return [t._histogram_counts(t.reshape(self, [-1, 1]), [edges], weight, density), edges];
+    },
+    doc: "Counts in bins, and the bins' edges.",
   },
-  doc: "Counts in bins, and the bins' edges.",
-});
-op("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", {
-  composite: (t, { self, bins, weight, density }) => [
-    t._histogram_counts(t.reshape(self, [-1, 1]), [bins], weight, density),
-    bins,
-  ],
-});
+);
+op(
+  "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+  {
+    composite: (t, { self, bins, weight, density }) => [
+      t._histogram_counts(t.reshape(self, [-1, 1]), [bins], weight, density),
+      bins,
+    ],
+  },
+);
 
 /** Points as rows, checked. */
 function pointsOf(t: Torch, self: Tensor, bins: number): Tensor {
-  if (self.ndim < 2) throw new TorchError(`torch.histogramdd(): input tensor should have at least 2 dimensions, but got ${self.ndim}`);
+  if (self.ndim < 2)
+    throw new TorchError(`torch.histogramdd(): input tensor should have at least 2 dimensions, but got ${self.ndim}`);
   const d = self.shape[self.ndim - 1];
-  if (bins !== d) throw new TorchError("histogramdd: The size of bins must be equal to the innermost dimension of the input.");
+  if (bins !== d)
+    throw new TorchError("histogramdd: The size of bins must be equal to the innermost dimension of the input.");
   return t.reshape(self, [-1, d]);
 }
 
 function edgesOf(t: Torch, self: Tensor, bins: readonly number[], range: readonly number[] | null): Tensor[] {
   const points = pointsOf(t, self, bins.length);
   if (range !== null && range.length !== 2 * bins.length)
-    throw new TorchError(`torch.histogramdd(): for a ${bins.length}-dimensional histogram range should have ${2 * bins.length} elements, but got ${range.length}`);
+    throw new TorchError(
+      `torch.histogramdd(): for a ${bins.length}-dimensional histogram range should have ${2 * bins.length} elements, but got ${range.length}`,
+    );
   return bins.map((n, d) =>
     t._histogram_edges(t.select(points, 1, d).contiguous(), n, range === null ? null : range.slice(2 * d, 2 * d + 2)),
   );
 }
 
-op("_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]", {
-  composite: (t, { self, bins, range }) => edgesOf(t, self, bins, range),
-});
-op("_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor", {
-  composite: (t, { self, bins, range, weight, density }) =>
-    t._histogram_counts(pointsOf(t, self, bins.length), edgesOf(t, self, bins, range), weight, density),
-});
+op(
+  "_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+  {
+    composite: (t, { self, bins, range }) => edgesOf(t, self, bins, range),
+  },
+);
+op(
+  "_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
+  {
+    composite: (t, { self, bins, range, weight, density }) =>
+      t._histogram_counts(pointsOf(t, self, bins.length), edgesOf(t, self, bins, range), weight, density),
+  },
+);
 op("_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor", {
   composite: (t, { self, bins, weight, density }) =>
     t._histogram_counts(pointsOf(t, self, bins.length), bins, weight, density),
 });
-op("histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)", {
-  composite: (t, { self, bins, range, weight, density }) => {
-    const edges = edgesOf(t, self, bins, range);
-    return [t._histogram_counts(pointsOf(t, self, bins.length), edges, weight, density), edges];
+op(
+  "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+  {
+    composite: (t, { self, bins, range, weight, density }) => {
+      const edges = edgesOf(t, self, bins, range);
+      return [t._histogram_counts(pointsOf(t, self, bins.length), edges, weight, density), edges];
+    },
+    doc: "Counts in the cells of a grid of bins, and the bins' edges; points are rows.",
   },
-  doc: "Counts in the cells of a grid of bins, and the bins' edges; points are rows.",
-});
-op("histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)", {
-  composite: (t, { self, bins, range, weight, density }) => {
-    const each = new Array<number>(self.shape[self.ndim - 1]).fill(bins);
-    const edges = edgesOf(t, self, each, range);
-    return [t._histogram_counts(pointsOf(t, self, each.length), edges, weight, density), edges];
+);
+op(
+  "histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+  {
+    composite: (t, { self, bins, range, weight, density }) => {
+      const each = new Array<number>(self.shape[self.ndim - 1]).fill(bins);
+      const edges = edgesOf(t, self, each, range);
+      return [t._histogram_counts(pointsOf(t, self, each.length), edges, weight, density), edges];
+    },
   },
-});
-op("histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)", {
-  composite: (t, { self, bins, weight, density }) => [
-    t._histogram_counts(pointsOf(t, self, bins.length), bins, weight, density),
-    [...bins],
-  ],
-});
+);
+op(
+  "histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+  {
+    composite: (t, { self, bins, weight, density }) => [
+      t._histogram_counts(pointsOf(t, self, bins.length), bins, weight, density),
+      [...bins],
+    ],
+  },
+);

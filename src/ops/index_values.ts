@@ -65,4 +65,3 @@ export function takeAlong(h: Builder, x: Value, dim: number, index: Value): Valu
     sliceSizes: x.shape.map(() => 1),
   });
 }
-

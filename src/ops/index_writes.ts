@@ -19,7 +19,8 @@ export function joinRows(
   join: Join,
 ): Value {
   const d = wrapDim(dim, self.rank);
-  if (index.rank > 1) throw new TorchIndexError(`${name}(): Index is supposed to be a vector, but got dim: ${index.rank}`);
+  if (index.rank > 1)
+    throw new TorchIndexError(`${name}(): Index is supposed to be a vector, but got dim: ${index.rank}`);
   requireIndexType(name, index);
   if (source.dtype !== self.dtype)
     throw new TorchError(
@@ -27,8 +28,7 @@ export function joinRows(
     );
   const x = atLeast1d(h, self);
   const rows = atLeast1d(h, source);
-  const fits =
-    rows.rank === x.rank && without(rows.shape, d).join() === without(x.shape, d).join();
+  const fits = rows.rank === x.rank && without(rows.shape, d).join() === without(x.shape, d).join();
   if (!fits)
     throw new TorchError(
       `source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ${sizeText(self.shape)} source.shape = ${sizeText(source.shape)}`,
@@ -44,9 +44,7 @@ export function joinRows(
 op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
   lower: (h, { self, dim, index, source, alpha }) => {
     const scaled =
-      alpha.is(1) || source.dtype.kind === "bool"
-        ? source
-        : h.multiply(source, alpha.fill(source.dtype, source.shape));
+      alpha.is(1) || source.dtype.kind === "bool" ? source : h.multiply(source, alpha.fill(source.dtype, source.shape));
     return joinRows(h, "index_add", self, dim, index, scaled, "add");
   },
   grad: (t, { self, dim, index, source, alpha }, dy) => {

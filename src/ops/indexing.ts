@@ -85,24 +85,27 @@ export function indexVectors(h: Builder, self: Value, indices: readonly (Value |
 }
 
 for (const name of ["_unsafe_index", "_index"] as const) {
-  op(`${name}.Tensor(Tensor self, Tensor?[] indices) -> Tensor` as "_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
-    lower: (h, { self, indices }) => {
-      const plan = planIndex(self.shape, indices);
-      if (plan.dims.length === 0) return self;
-      if (numelOf(plan.shape) === 0) return h.splat(0, self.dtype, plan.shape);
-      return h.gather(self, indexVectors(h, self, indices, plan), {
-        offsetDims: plan.offsetDims,
-        collapsedSliceDims: plan.dims,
-        startIndexMap: plan.dims,
-        indexVectorDim: plan.batch.length,
-        sliceSizes: self.shape.map((n, d) => (plan.dims.includes(d) ? 1 : n)),
-      });
+  op(
+    `${name}.Tensor(Tensor self, Tensor?[] indices) -> Tensor` as "_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    {
+      lower: (h, { self, indices }) => {
+        const plan = planIndex(self.shape, indices);
+        if (plan.dims.length === 0) return self;
+        if (numelOf(plan.shape) === 0) return h.splat(0, self.dtype, plan.shape);
+        return h.gather(self, indexVectors(h, self, indices, plan), {
+          offsetDims: plan.offsetDims,
+          collapsedSliceDims: plan.dims,
+          startIndexMap: plan.dims,
+          indexVectorDim: plan.batch.length,
+          sliceSizes: self.shape.map((n, d) => (plan.dims.includes(d) ? 1 : n)),
+        });
+      },
+      grad: (t, { self, indices }, dy) => ({
+        self: t._unsafe_index_put(t.new_zeros(dy, self.shape), indices, dy, true),
+      }),
+      doc: "The elements at index tensors, none of which is a mask.",
     },
-    grad: (t, { self, indices }, dy) => ({
-      self: t._unsafe_index_put(t.new_zeros(dy, self.shape), indices, dy, true),
-    }),
-    doc: "The elements at index tensors, none of which is a mask.",
-  });
+  );
 }
 
 op("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
@@ -112,7 +115,9 @@ op("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
 
 op("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor", {
   decompose: (t, { self, mask, indices, fill }) => {
-    const clamped = indices.map((index, d) => (index === null ? null : t.clamp(index, -self.shape[d], self.shape[d] - 1)));
+    const clamped = indices.map((index, d) =>
+      index === null ? null : t.clamp(index, -self.shape[d], self.shape[d] - 1),
+    );
     return t.masked_fill(t._unsafe_index(self, clamped), t.logical_not(mask), fill);
   },
   doc: "The elements at index tensors; `fill` where the mask does not hold.",
@@ -152,7 +157,8 @@ op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Ten
     return h.reshape(takeAlong(h, x, d, at), index.shape);
   },
   grad: (t, { self, dim, index }, dy) => ({
-    self: index.numel() === 0 ? t.new_zeros(dy, self.shape) : t.scatter_add(t.new_zeros(dy, self.shape), dim, index, dy),
+    self:
+      index.numel() === 0 ? t.new_zeros(dy, self.shape) : t.scatter_add(t.new_zeros(dy, self.shape), dim, index, dy),
   }),
   exactOut: true,
   doc: "One element for each position: the index takes the place of one dimension's coordinate.",
@@ -163,8 +169,7 @@ op("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", {
     if (indices.dtype !== int64)
       throw new TorchError(`torch.take_along_dim(): dtype of indices should be Long but got ${indices.dtype.name}`);
     const fromEnd = (x: Tensor, n: number): Tensor => t.where(t.lt(x, 0), t.add(x, n), x);
-    if (dim === null)
-      return t.gather(t.reshape(self, [-1]), 0, fromEnd(t.reshape(indices, [-1]), self.numel()));
+    if (dim === null) return t.gather(t.reshape(self, [-1]), 0, fromEnd(t.reshape(indices, [-1]), self.numel()));
     const d = wrapDim(dim, self.ndim);
     if (self.ndim !== indices.ndim)
       throw new TorchError(
@@ -276,7 +281,9 @@ op("masked_select(Tensor self, Tensor mask) -> Tensor", {
 
 op("_int_vector(SymInt[] values, *, Device? device=None) -> Tensor", {
   lower: (h, { values }) =>
-    values.length === 0 ? h.splat(0, int64, [0]) : h.constant(BigInt64Array.from(values, BigInt), int64, [values.length]),
+    values.length === 0
+      ? h.splat(0, int64, [0])
+      : h.constant(BigInt64Array.from(values, BigInt), int64, [values.length]),
   grad: notDifferentiable,
   factory: true,
   doc: "A vector of integers that are part of the program.",

@@ -12,7 +12,8 @@ interface Shaped {
   readonly dtype: DType;
 }
 
-const commonType = (xs: readonly Shaped[]): DType => resultType(xs.map((x) => ({ dtype: x.dtype, rank: x.shape.length })));
+const commonType = (xs: readonly Shaped[]): DType =>
+  resultType(xs.map((x) => ({ dtype: x.dtype, rank: x.shape.length })));
 
 /** The dimension along which tensors are joined; throws where their shapes do not fit. */
 function joinDim(tensors: readonly Shaped[], dim: number): number {
@@ -109,7 +110,12 @@ function atLeast(t: Torch, x: Tensor, rank: 1 | 2 | 3): Tensor {
 }
 
 /** hstack, vstack, dstack and their kin: tensors of at least some rank, joined along a dimension. */
-function defineStack(name: string, doc: string, prepare: (t: Torch, x: Tensor) => Tensor, dim: (first: Tensor) => number): void {
+function defineStack(
+  name: string,
+  doc: string,
+  prepare: (t: Torch, x: Tensor) => Tensor,
+  dim: (first: Tensor) => number,
+): void {
   op(`${name}(Tensor[] tensors) -> Tensor` as "hstack(Tensor[] tensors) -> Tensor", {
     decompose: (t, { tensors }) => {
       if (tensors.length === 0) throw new TorchError(`${name} expects a non-empty TensorList`);
@@ -119,11 +125,36 @@ function defineStack(name: string, doc: string, prepare: (t: Torch, x: Tensor) =
     doc,
   });
 }
-defineStack("hstack", "Tensors side by side: along the second dimension, vectors along their only one.", (t, x) => atLeast(t, x, 1), (x) => (x.ndim === 1 ? 0 : 1));
-defineStack("vstack", "Tensors below each other: along the first dimension, vectors as rows.", (t, x) => atLeast(t, x, 2), () => 0);
-defineStack("row_stack", "Another name of `vstack`.", (t, x) => atLeast(t, x, 2), () => 0);
-defineStack("dstack", "Tensors behind each other: along the third dimension.", (t, x) => atLeast(t, x, 3), () => 2);
-defineStack("column_stack", "Tensors side by side, vectors as columns.", (t, x) => (x.ndim <= 1 ? t.reshape(x, [x.numel(), 1]) : x), () => 1);
+defineStack(
+  "hstack",
+  "Tensors side by side: along the second dimension, vectors along their only one.",
+  (t, x) => atLeast(t, x, 1),
+  (x) => (x.ndim === 1 ? 0 : 1),
+);
+defineStack(
+  "vstack",
+  "Tensors below each other: along the first dimension, vectors as rows.",
+  (t, x) => atLeast(t, x, 2),
+  () => 0,
+);
+defineStack(
+  "row_stack",
+  "Another name of `vstack`.",
+  (t, x) => atLeast(t, x, 2),
+  () => 0,
+);
+defineStack(
+  "dstack",
+  "Tensors behind each other: along the third dimension.",
+  (t, x) => atLeast(t, x, 3),
+  () => 2,
+);
+defineStack(
+  "column_stack",
+  "Tensors side by side, vectors as columns.",
+  (t, x) => (x.ndim <= 1 ? t.reshape(x, [x.numel(), 1]) : x),
+  () => 1,
+);
 
 op("block_diag(Tensor[] tensors) -> Tensor", {
   decompose: (t, { tensors }) => {
@@ -131,7 +162,9 @@ op("block_diag(Tensor[] tensors) -> Tensor", {
     if (dtype === null) return t.zeros([1, 0]);
     const blocks = tensors.map((x, i) => {
       if (x.ndim > 2)
-        throw new TorchError(`torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ${i} has ${x.ndim} dimensions`);
+        throw new TorchError(
+          `torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ${i} has ${x.ndim} dimensions`,
+        );
       const m = atLeast(t, x, 2);
       return m.dtype === dtype ? m : t._to_copy(m, { dtype });
     });
@@ -148,24 +181,37 @@ op("block_diag(Tensor[] tensors) -> Tensor", {
   doc: "A matrix with the given matrices along its diagonal.",
 });
 
-op(["meshgrid.indexing(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", "meshgrid(Tensor[] tensors) -> Tensor[]"], {
-  composite: (t, { tensors, indexing }) => {
-    if (tensors.length === 0) throw new TorchError("meshgrid expects a non-empty TensorList");
-    if (indexing !== "ij" && indexing !== "xy")
-      throw new TorchError(`torch.meshgrid: indexing must be one of "xy" or "ij", but received: ${indexing}`);
-    tensors.forEach((x) => {
-      if (x.ndim > 1) throw new TorchError(`torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ${x.ndim}D`);
-      if (x.dtype !== tensors[0].dtype) throw new TorchError("torch.meshgrid expects all tensors to have the same dtype");
-    });
-    const swap = indexing === "xy" && tensors.length >= 2;
-    const order = swap ? [tensors[1], tensors[0], ...tensors.slice(2)] : tensors;
-    const shape = order.map((x) => x.numel());
-    const grids = order.map((x, i) => t.expand(t.reshape(x, shape.map((n, k) => (k === i ? n : 1))), shape));
-    return swap ? [grids[1], grids[0], ...grids.slice(2)] : grids;
+op(
+  ["meshgrid.indexing(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", "meshgrid(Tensor[] tensors) -> Tensor[]"],
+  {
+    composite: (t, { tensors, indexing }) => {
+      if (tensors.length === 0) throw new TorchError("meshgrid expects a non-empty TensorList");
+      if (indexing !== "ij" && indexing !== "xy")
+        throw new TorchError(`torch.meshgrid: indexing must be one of "xy" or "ij", but received: ${indexing}`);
+      tensors.forEach((x) => {
+        if (x.ndim > 1)
+          throw new TorchError(`torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ${x.ndim}D`);
+        if (x.dtype !== tensors[0].dtype)
+          throw new TorchError("torch.meshgrid expects all tensors to have the same dtype");
+      });
+      const swap = indexing === "xy" && tensors.length >= 2;
+      const order = swap ? [tensors[1], tensors[0], ...tensors.slice(2)] : tensors;
+      const shape = order.map((x) => x.numel());
+      const grids = order.map((x, i) =>
+        t.expand(
+          t.reshape(
+            x,
+            shape.map((n, k) => (k === i ? n : 1)),
+          ),
+          shape,
+        ),
+      );
+      return swap ? [grids[1], grids[0], ...grids.slice(2)] : grids;
+    },
+    variadic: true,
+    doc: "The coordinates of a grid, from vectors of coordinates.",
   },
-  variadic: true,
-  doc: "The coordinates of a grid, from vectors of coordinates.",
-});
+);
 
 op("cartesian_prod(Tensor[] tensors) -> Tensor", {
   composite: (t, { tensors }) => {
@@ -173,7 +219,10 @@ op("cartesian_prod(Tensor[] tensors) -> Tensor", {
       if (x.ndim !== 1) throw new TorchError(`Expect a 1D vector, but got shape [${x.shape.join(", ")}]`);
     });
     if (tensors.length === 1) return tensors[0];
-    return t.stack(t.meshgrid(tensors, { indexing: "ij" }).map((g) => t.reshape(g, [-1])), 1);
+    return t.stack(
+      t.meshgrid(tensors, { indexing: "ij" }).map((g) => t.reshape(g, [-1])),
+      1,
+    );
   },
   variadic: true,
   doc: "Every combination of one element from each vector, as rows.",
@@ -195,8 +244,16 @@ op("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", 
       for (let i = from; i < n; i++) grow([...row, i]);
     };
     grow([]);
-    const columns = Array.from({ length: r }, (_, k) => t._int_vector(rows.map((row) => row[k]), { device: self.device }));
-    return t.stack(columns.map((c) => t.index_select(self, 0, c)), 1);
+    const columns = Array.from({ length: r }, (_, k) =>
+      t._int_vector(
+        rows.map((row) => row[k]),
+        { device: self.device },
+      ),
+    );
+    return t.stack(
+      columns.map((c) => t.index_select(self, 0, c)),
+      1,
+    );
   },
   doc: "Every selection of `r` elements, as rows.",
 });

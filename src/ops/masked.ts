@@ -6,7 +6,9 @@ import { op } from "./registry.js";
 
 function fillMasked(h: Builder, self: Value, mask: Value, value: Value): Value {
   if (mask.dtype !== bool)
-    throw new TorchError(`masked_fill_ only supports boolean masks, but got mask with dtype ${scalarTypeName(mask.dtype)}`);
+    throw new TorchError(
+      `masked_fill_ only supports boolean masks, but got mask with dtype ${scalarTypeName(mask.dtype)}`,
+    );
   const shape = broadcastShapes(self.shape, mask.shape);
   return h.select(h.broadcastTo(mask, shape), h.broadcast_in_dim(value, shape, []), h.broadcastTo(self, shape));
 }

@@ -7,8 +7,11 @@ import { notDifferentiable, op, type Torch } from "./registry.js";
 op("unravel_index(Tensor indices, SymInt[] shape) -> Tensor[]", {
   composite: (t, { indices, shape }) => {
     if (indices.dtype.is_differentiable || indices.dtype.kind === "bool")
-      throw new TorchError(`unravel_index(): indices tensor must be of integer dtype, but got ${indices.dtype.toString()}`);
-    if (shape.some((n) => n < 0)) throw new TorchError(`'shape' cannot have negative values, but got ${sizeText(shape)}`);
+      throw new TorchError(
+        `unravel_index(): indices tensor must be of integer dtype, but got ${indices.dtype.toString()}`,
+      );
+    if (shape.some((n) => n < 0))
+      throw new TorchError(`'shape' cannot have negative values, but got ${sizeText(shape)}`);
     let rest: Tensor = indices;
     const out: Tensor[] = [];
     for (let d = shape.length - 1; d >= 0; d--) {
@@ -41,20 +44,30 @@ function isin(t: Torch, { elements, tests, invert }: Isin): Tensor {
   return invert ? t.logical_not(found) : found;
 }
 
-op("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {
-  decompose: (t, { elements, test_elements, invert }) => isin(t, { elements, tests: test_elements, invert }),
-  grad: notDifferentiable,
-  doc: "Whether each element is among others.",
-});
-op("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor", {
-  composite: (t, { elements, test_element, invert }) => (invert ? t.ne(elements, test_element) : t.eq(elements, test_element)),
-});
-op("isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {
-  composite: (t, { element, test_elements, invert }) => {
-    const any = t.any(t.eq(test_elements, element));
-    return invert ? t.logical_not(any) : any;
+op(
+  "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+  {
+    decompose: (t, { elements, test_elements, invert }) => isin(t, { elements, tests: test_elements, invert }),
+    grad: notDifferentiable,
+    doc: "Whether each element is among others.",
   },
-});
+);
+op(
+  "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
+  {
+    composite: (t, { elements, test_element, invert }) =>
+      invert ? t.ne(elements, test_element) : t.eq(elements, test_element),
+  },
+);
+op(
+  "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+  {
+    composite: (t, { element, test_elements, invert }) => {
+      const any = t.any(t.eq(test_elements, element));
+      return invert ? t.logical_not(any) : any;
+    },
+  },
+);
 
 const neutral: Record<string, number> = { sum: 0, mean: 0, prod: 1, max: -Infinity, min: Infinity };
 const reducers: Record<string, string> = { sum: "sum", mean: "sum", prod: "prod", max: "amax", min: "amin" };

@@ -28,7 +28,12 @@ function checkNormalized(input: Tensor, shape: readonly number[], weight: Tensor
 }
 
 /** Values less their mean, times the reciprocal of their deviation, over the last dimensions; in the compute type. */
-function standardize(t: Torch, x: Tensor, dims: readonly number[], eps: number): { y: Tensor; mean: Tensor; rstd: Tensor } {
+function standardize(
+  t: Torch,
+  x: Tensor,
+  dims: readonly number[],
+  eps: number,
+): { y: Tensor; mean: Tensor; rstd: Tensor } {
   const mean = t.mean(x, dims, true);
   const centred = t.sub(x, mean);
   const variance = t.mean(t.mul(centred, centred), dims, true);
@@ -65,29 +70,27 @@ op(
 );
 
 op("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", {
-  decompose: (t, { input, normalized_shape, weight, eps }) => t._fused_rms_norm(input, normalized_shape, weight, eps)[0],
+  decompose: (t, { input, normalized_shape, weight, eps }) =>
+    t._fused_rms_norm(input, normalized_shape, weight, eps)[0],
   doc: "Divides by the root mean square over the last dimensions, then scales.",
 });
 
 const epsilon: Record<string, number> = { float64: 2 ** -52, float32: 2 ** -23, float16: 2 ** -10, bfloat16: 2 ** -7 };
 
-op(
-  "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
-  {
-    decompose: (t, { input, normalized_shape, weight, eps }) => {
-      checkNormalized(input, normalized_shape, weight, null);
-      const type = computeType(input.dtype);
-      const dims = normalized_shape.map((_, i) => input.ndim - normalized_shape.length + i);
-      const x = to(t, input, type);
-      const square = input.is_complex() ? t.mul(x, x) : t.mul(x, x);
-      const rstd = t.rsqrt(t.add(t.mean(square, dims, true), eps ?? epsilon[type.to_real().name]));
-      const y = t.mul(x, rstd);
-      const out = weight ? t.mul(y, to(t, weight, type)) : y;
-      return [to(t, out, input.dtype), rstd];
-    },
-    doc: "`rms_norm` with the reciprocal root mean square that it used.",
+op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", {
+  decompose: (t, { input, normalized_shape, weight, eps }) => {
+    checkNormalized(input, normalized_shape, weight, null);
+    const type = computeType(input.dtype);
+    const dims = normalized_shape.map((_, i) => input.ndim - normalized_shape.length + i);
+    const x = to(t, input, type);
+    const square = input.is_complex() ? t.mul(x, x) : t.mul(x, x);
+    const rstd = t.rsqrt(t.add(t.mean(square, dims, true), eps ?? epsilon[type.to_real().name]));
+    const y = t.mul(x, rstd);
+    const out = weight ? t.mul(y, to(t, weight, type)) : y;
+    return [to(t, out, input.dtype), rstd];
   },
-);
+  doc: "`rms_norm` with the reciprocal root mean square that it used.",
+});
 
 op(
   "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
@@ -99,13 +102,23 @@ op(
       const x = t.reshape(to(t, input, type), [N, group, (C / group) * HxW]);
       const { y, mean, rstd } = standardize(t, x, [2], eps);
       const out = affine(t, t.reshape(y, input.shape), weight, bias, type);
-      return [to(t, out, input.dtype), to(t, t.reshape(mean, [N, group]), stats), to(t, t.reshape(rstd, [N, group]), stats)];
+      return [
+        to(t, out, input.dtype),
+        to(t, t.reshape(mean, [N, group]), stats),
+        to(t, t.reshape(rstd, [N, group]), stats),
+      ];
     },
     doc: "`group_norm` with the means and the reciprocal deviations that it used.",
   },
 );
 
-function checkGroups(input: Tensor, weight: Tensor | null, bias: Tensor | null, channels: number, groups: number): void {
+function checkGroups(
+  input: Tensor,
+  weight: Tensor | null,
+  bias: Tensor | null,
+  channels: number,
+  groups: number,
+): void {
   if (groups <= 0) throw new TorchError(`Expected num groups to be greater than 0, got ${groups}`);
   if (channels % groups !== 0)
     throw new TorchError(

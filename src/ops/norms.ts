@@ -25,7 +25,15 @@ function normOf(h: Builder, x: Value, p: number, dims: readonly number[], keepdi
 }
 
 /** The cotangent of a norm's input, as PyTorch defines it where the norm is zero or has several largest elements. */
-function normGrad(t: Torch, self: Tensor, p: number, dim: readonly number[] | null, keepdim: boolean, dy: Tensor, out: Tensor): Tensor {
+function normGrad(
+  t: Torch,
+  self: Tensor,
+  p: number,
+  dim: readonly number[] | null,
+  keepdim: boolean,
+  dy: Tensor,
+  out: Tensor,
+): Tensor {
   const g = spread(t, dy, self, dim, keepdim);
   const norm = spread(t, out, self, dim, keepdim);
   const noNorm = t.eq(norm, 0);
@@ -34,7 +42,9 @@ function normGrad(t: Torch, self: Tensor, p: number, dim: readonly number[] | nu
   if (p === 2) return t.mul(self, t.masked_fill(t.div(g, norm), noNorm, 0));
   const size = t.abs(self);
   if (!Number.isFinite(p)) {
-    const hits = t._to_copy(t.logical_or(t.eq(size, norm), t.logical_and(t.isnan(size), t.isnan(norm))), { dtype: norm.dtype });
+    const hits = t._to_copy(t.logical_or(t.eq(size, norm), t.logical_and(t.isnan(size), t.isnan(norm))), {
+      dtype: norm.dtype,
+    });
     const dims = wrapDims(dim, self.ndim);
     const count = dims.length === 0 ? hits : t.sum(hits, dims, true);
     return t.mul(t.sgn(self), t.mul(t.div(g, count), hits));
@@ -53,7 +63,9 @@ function normType(name: string, self: DType, asked: DType | null): DType {
     throw new TorchError(`${name}: Expected a floating point or complex tensor as input. Got ${scalarTypeName(self)}`);
   if (asked === null) return self;
   if (self.is_complex !== asked.is_complex)
-    throw new TorchError(`${name}: dtype should be ${self.is_complex ? "complex" : "real"} for ${self.is_complex ? "complex" : "real"} inputs, but got ${scalarTypeName(asked)}`);
+    throw new TorchError(
+      `${name}: dtype should be ${self.is_complex ? "complex" : "real"} for ${self.is_complex ? "complex" : "real"} inputs, but got ${scalarTypeName(asked)}`,
+    );
   return asked;
 }
 
@@ -73,7 +85,10 @@ op(
       return cast(h, out, type.to_real());
     },
     grad: (t, { self, ord, dim, keepdim }, dy, out) => {
-      const x = self.dtype.to_real() === out.dtype ? self : t._to_copy(self, { dtype: self.is_complex() ? out.dtype.to_complex() : out.dtype });
+      const x =
+        self.dtype.to_real() === out.dtype
+          ? self
+          : t._to_copy(self, { dtype: self.is_complex() ? out.dtype.to_complex() : out.dtype });
       return { self: normGrad(t, x, numberOf(ord), dim, keepdim, dy, out) };
     },
     statics: ["ord"],
@@ -86,14 +101,23 @@ const ordText = (p: number): string => (p === Infinity ? "inf" : p === -Infinity
 type Ord = ScalarArgument | string | null;
 
 /** `torch.norm`: the vector norm of all elements or of dimensions; or, by name, a matrix norm. */
-function norm(t: Torch, self: Tensor, p: Ord, dim: readonly number[] | null, keepdim: boolean, dtype: DType | null): Tensor {
+function norm(
+  t: Torch,
+  self: Tensor,
+  p: Ord,
+  dim: readonly number[] | null,
+  keepdim: boolean,
+  dtype: DType | null,
+): Tensor {
   if (p === "nuc") {
     const x = dtype ? t._to_copy(self, { dtype }) : self;
     return matrixNorm(t, x, "nuc", dim ?? [-2, -1], keepdim);
   }
   if (typeof p === "string" && p !== "fro") throw new TorchError(`unsupported norm ${p}`);
   if (!self.dtype.is_differentiable && dtype === null)
-    throw new TorchError(`norm(): input dtype should be either floating point or complex. Got ${scalarTypeName(self.dtype)} instead.`);
+    throw new TorchError(
+      `norm(): input dtype should be either floating point or complex. Got ${scalarTypeName(self.dtype)} instead.`,
+    );
   const ord = typeof p === "string" || p === null ? 2 : p;
   const x = dtype !== null && !self.dtype.is_differentiable ? t._to_copy(self, { dtype }) : self;
   return t.linalg_vector_norm(x, ord, dim, keepdim, { dtype });
@@ -115,17 +139,25 @@ op("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *
 op("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", {
   composite: (t, { self, p, dtype }) => norm(t, self, p, null, false, dtype),
 });
-op("norm.python_scalar(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-  composite: (t, { self, p, dim, keepdim, dtype }) => norm(t, self, p, dim, keepdim, dtype),
-});
+op(
+  "norm.python_scalar(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+  {
+    composite: (t, { self, p, dim, keepdim, dtype }) => norm(t, self, p, dim, keepdim, dtype),
+  },
+);
 op("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", {
   composite: (t, { self, dim, keepdim }) => norm(t, self, 2, dim, keepdim, null),
 });
 
 /** Largest or smallest sums of absolute values along one dimension of a matrix, or what its singular values give. */
-function matrixNorm(t: Torch, x: Tensor, ord: number | "fro" | "nuc", dim: readonly number[], keepdim: boolean): Tensor {
-  if (dim.length !== 2)
-    throw new TorchError(`linalg.matrix_norm: dim must be a 2-tuple. Got ${dim.join(", ")}`);
+function matrixNorm(
+  t: Torch,
+  x: Tensor,
+  ord: number | "fro" | "nuc",
+  dim: readonly number[],
+  keepdim: boolean,
+): Tensor {
+  if (dim.length !== 2) throw new TorchError(`linalg.matrix_norm: dim must be a 2-tuple. Got ${dim.join(", ")}`);
   const [row, column] = dim.map((d) => wrapDim(d, x.ndim));
   if (row === column) throw new TorchError(`linalg.matrix_norm: dims must be different. Got (${dim.join(", ")})`);
   if (ord === "fro") return t.linalg_vector_norm(x, 2, [row, column], keepdim);
@@ -150,41 +182,57 @@ function checkMatrix(self: Tensor, dtype: DType | null): void {
   normType("linalg.matrix_norm", self.dtype, dtype);
 }
 
-op("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-  composite: (t, { self, ord, dim, keepdim, dtype }) => {
-    checkMatrix(self, dtype);
-    return matrixNorm(t, dtype ? t._to_copy(self, { dtype }) : self, numberOf(ord), dim, keepdim);
+op(
+  "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+  {
+    composite: (t, { self, ord, dim, keepdim, dtype }) => {
+      checkMatrix(self, dtype);
+      return matrixNorm(t, dtype ? t._to_copy(self, { dtype }) : self, numberOf(ord), dim, keepdim);
+    },
+    doc: "The norm of matrices: sums of absolute values (1, inf), singular values (2, 'nuc'), or squares ('fro').",
   },
-  doc: "The norm of matrices: sums of absolute values (1, inf), singular values (2, 'nuc'), or squares ('fro').",
-});
-op("linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-  composite: (t, { self, ord, dim, keepdim, dtype }) => {
-    checkMatrix(self, dtype);
-    if (ord !== "fro" && ord !== "nuc") throw new TorchError(`linalg.matrix_norm: Order ${ord} not supported.`);
-    return matrixNorm(t, dtype ? t._to_copy(self, { dtype }) : self, ord, dim, keepdim);
+);
+op(
+  "linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+  {
+    composite: (t, { self, ord, dim, keepdim, dtype }) => {
+      checkMatrix(self, dtype);
+      if (ord !== "fro" && ord !== "nuc") throw new TorchError(`linalg.matrix_norm: Order ${ord} not supported.`);
+      return matrixNorm(t, dtype ? t._to_copy(self, { dtype }) : self, ord, dim, keepdim);
+    },
   },
-});
+);
 
-op("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-  composite: (t, { self, ord, dim, keepdim, dtype }) => {
-    if (dim !== null && dim.length !== 1 && dim.length !== 2)
-      throw new TorchError(`linalg.norm: If dim is specified, it must be of length 1 or 2. Got [${dim.join(", ")}]`);
-    if (ord !== null && dim === null && self.ndim !== 1 && self.ndim !== 2)
-      throw new TorchError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " + `${self.ndim}D.`);
-    if (ord !== null && (dim !== null ? dim.length === 2 : self.ndim === 2))
+op(
+  "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+  {
+    composite: (t, { self, ord, dim, keepdim, dtype }) => {
+      if (dim !== null && dim.length !== 1 && dim.length !== 2)
+        throw new TorchError(`linalg.norm: If dim is specified, it must be of length 1 or 2. Got [${dim.join(", ")}]`);
+      if (ord !== null && dim === null && self.ndim !== 1 && self.ndim !== 2)
+        throw new TorchError(
+          "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " + `${self.ndim}D.`,
+        );
+      if (ord !== null && (dim !== null ? dim.length === 2 : self.ndim === 2))
+        return t.linalg_matrix_norm(self, ord, dim ?? [0, 1], keepdim, { dtype });
+      if (ord !== null || dim !== null) return t.linalg_vector_norm(self, ord ?? 2, dim, keepdim, { dtype });
+      return t.linalg_vector_norm(self, 2, null, keepdim, { dtype });
+    },
+    doc: "The norm of vectors or matrices, as `dim` and the input's rank say.",
+  },
+);
+op(
+  "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+  {
+    composite: (t, { self, ord, dim, keepdim, dtype }) => {
+      if (dim === null && self.ndim !== 2)
+        throw new TorchError(
+          `linalg.norm: The input tensor must be 2D if ord is a string and dim is None. Got ${self.ndim}D.`,
+        );
       return t.linalg_matrix_norm(self, ord, dim ?? [0, 1], keepdim, { dtype });
-    if (ord !== null || dim !== null) return t.linalg_vector_norm(self, ord ?? 2, dim, keepdim, { dtype });
-    return t.linalg_vector_norm(self, 2, null, keepdim, { dtype });
+    },
   },
-  doc: "The norm of vectors or matrices, as `dim` and the input's rank say.",
-});
-op("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
-  composite: (t, { self, ord, dim, keepdim, dtype }) => {
-    if (dim === null && self.ndim !== 2)
-      throw new TorchError(`linalg.norm: The input tensor must be 2D if ord is a string and dim is None. Got ${self.ndim}D.`);
-    return t.linalg_matrix_norm(self, ord, dim ?? [0, 1], keepdim, { dtype });
-  },
-});
+);
 op("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", {
   composite: (t, { self, keepdim }) => matrixNorm(t, self, "nuc", [0, 1], keepdim),
 });

@@ -5,7 +5,11 @@ import { range } from "./scan.js";
 import { op } from "./registry.js";
 
 /** How many elements are added before and after each dimension; PyTorch lists pairs from the last dimension on. */
-export function padsOf(name: string, shape: readonly number[], pad: readonly number[]): { low: number[]; high: number[] } {
+export function padsOf(
+  name: string,
+  shape: readonly number[],
+  pad: readonly number[],
+): { low: number[]; high: number[] } {
   if (pad.length % 2 !== 0) throw new TorchError("Padding length must be divisible by 2");
   if (pad.length / 2 > shape.length)
     throw new TorchError(
@@ -30,7 +34,13 @@ op("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", {
     const { low, high } = padsOf("constant_pad_nd", self.shape, pad);
     return h.pad(self, value.as(self.dtype), low, high);
   },
-  grad: (t, { pad }, dy) => ({ self: t.constant_pad_nd(dy, pad.map((n) => -n), 0) }),
+  grad: (t, { pad }, dy) => ({
+    self: t.constant_pad_nd(
+      dy,
+      pad.map((n) => -n),
+      0,
+    ),
+  }),
   doc: "Adds elements of one value around; negative sizes cut.",
 });
 
@@ -42,14 +52,29 @@ function sides(h: Builder, x: Value, dim: number, low: number, high: number, mod
   const part = (from: number, to: number): Value => range(h, x, dim, from, to);
   const edge = (at: number, count: number): Value => {
     const one = part(at, at + 1);
-    return h.broadcastTo(one, one.shape.map((s, i) => (i === dim ? count : s)));
+    return h.broadcastTo(
+      one,
+      one.shape.map((s, i) => (i === dim ? count : s)),
+    );
   };
   const before = Math.max(0, low);
   const after = Math.max(0, high);
   const head =
-    before === 0 ? null : mode === "reflection" ? h.reverse(part(1, before + 1), [dim]) : mode === "circular" ? part(n - before, n) : edge(0, before);
+    before === 0
+      ? null
+      : mode === "reflection"
+        ? h.reverse(part(1, before + 1), [dim])
+        : mode === "circular"
+          ? part(n - before, n)
+          : edge(0, before);
   const tail =
-    after === 0 ? null : mode === "reflection" ? h.reverse(part(n - 1 - after, n - 1), [dim]) : mode === "circular" ? part(0, after) : edge(n - 1, after);
+    after === 0
+      ? null
+      : mode === "reflection"
+        ? h.reverse(part(n - 1 - after, n - 1), [dim])
+        : mode === "circular"
+          ? part(0, after)
+          : edge(n - 1, after);
   return [head, x, tail].filter((v) => v !== null);
 }
 
@@ -74,7 +99,12 @@ function unpadded(h: Builder, dy: Value, shape: readonly number[], pad: readonly
     if (low[d] === 0 && high[d] === 0) continue;
     const at = (from: number, v: Value, size: number): Value => {
       const none = v.shape.map(() => 0);
-      return h.pad(v, zero, none.map((_, i) => (i === d ? from : 0)), none.map((_, i) => (i === d ? size - from - v.shape[d] : 0)));
+      return h.pad(
+        v,
+        zero,
+        none.map((_, i) => (i === d ? from : 0)),
+        none.map((_, i) => (i === d ? size - from - v.shape[d] : 0)),
+      );
     };
     const cutLow = Math.max(0, -low[d]);
     const cutHigh = Math.max(0, -high[d]);
@@ -86,7 +116,10 @@ function unpadded(h: Builder, dy: Value, shape: readonly number[], pad: readonly
     };
     const squeezed = (v: Value): Value => {
       const total = h.reduceWith(v, zero, [d], "add");
-      return h.reshape(total, v.shape.map((s, i) => (i === d ? 1 : s)));
+      return h.reshape(
+        total,
+        v.shape.map((s, i) => (i === d ? 1 : s)),
+      );
     };
     if (before > 0) {
       const head = range(h, whole, d, 0, before);
@@ -107,7 +140,8 @@ function unpadded(h: Builder, dy: Value, shape: readonly number[], pad: readonly
 
 function checkPad(mode: Mode, shape: readonly number[], pad: readonly number[], n: number): void {
   const name = `${mode}_pad${n}d`;
-  if (pad.length !== 2 * n) throw new TorchError(`${name}: padding size is expected to be ${2 * n}, but got: ${pad.length}`);
+  if (pad.length !== 2 * n)
+    throw new TorchError(`${name}: padding size is expected to be ${2 * n}, but got: ${pad.length}`);
   const batch = shape.length === n + 2;
   if (!(shape.length === n + 1 || batch) || shape.slice(batch ? 1 : 0).some((s) => s === 0))
     throw new TorchError(
@@ -121,23 +155,27 @@ function checkPad(mode: Mode, shape: readonly number[], pad: readonly number[], 
         `Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (${a}, ${b}) at dimension ${shape.length - 1 - i} of input ${sizeText(shape)}`,
       );
     if (size + a + b < 1)
-      throw new TorchError(
-        `input (${shape.slice(-n).join(", ")}) is too small. Calculated output ${size + a + b}`,
-      );
+      throw new TorchError(`input (${shape.slice(-n).join(", ")}) is too small. Calculated output ${size + a + b}`);
   }
 }
 
 for (const mode of ["reflection", "replication"] as const) {
   for (const n of [1, 2, 3] as const) {
     const name = `${mode}_pad${n}d` as const;
-    op(`${name}(Tensor self, SymInt[${2 * n}] padding) -> Tensor` as "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", {
-      lower: (h, { self, padding }) => {
-        checkPad(mode, self.shape, padding, n);
-        return padded(h, self, padding, mode);
+    op(
+      `${name}(Tensor self, SymInt[${2 * n}] padding) -> Tensor` as "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+      {
+        lower: (h, { self, padding }) => {
+          checkPad(mode, self.shape, padding, n);
+          return padded(h, self, padding, mode);
+        },
+        grad: (t, { self, padding }, dy) => ({ self: t._pad_backward(dy, self.shape, padding, mode) }),
+        doc:
+          mode === "reflection"
+            ? "Pads with the mirror image of what lies inside."
+            : "Pads with copies of the outermost elements.",
       },
-      grad: (t, { self, padding }, dy) => ({ self: t._pad_backward(dy, self.shape, padding, mode) }),
-      doc: mode === "reflection" ? "Pads with the mirror image of what lies inside." : "Pads with copies of the outermost elements.",
-    });
+    );
     op(
       `${name}_backward(Tensor grad_output, Tensor self, SymInt[${2 * n}] padding) -> Tensor` as "x(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor",
       { decompose: (t, { grad_output, self, padding }) => t._pad_backward(grad_output, self.shape, padding, mode) },
@@ -180,9 +218,7 @@ op("pad(Tensor self, SymInt[] pad, str mode='constant', float? value=None) -> Te
     const n = pad.length / 2;
     const fits = (n === 1 || n === 2 || n === 3) && (self.ndim === n + 1 || self.ndim === n + 2);
     if (!fits)
-      throw new TorchNotImplementedError(
-        "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now",
-      );
+      throw new TorchNotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
     if (kind === "circular") return t._pad_circular(self, pad);
     return t[`${kind}_pad${n}d`](self, pad);
   },

@@ -33,10 +33,14 @@ function outputSize(n: number, k: number, s: number, p: number, d: number, ceil:
 }
 
 function checkShape(name: string, shape: readonly number[], n: number): void {
-  const ok = (shape.length === n + 1 || shape.length === n + 2) && shape.slice(shape.length === n + 2 ? 1 : 0).every((s) => s > 0);
+  const ok =
+    (shape.length === n + 1 || shape.length === n + 2) &&
+    shape.slice(shape.length === n + 2 ? 1 : 0).every((s) => s > 0);
   if (ok) return;
   if (n === 3)
-    throw new TorchError(`${name}(): Expected input's non-batch dimensions to have positive length, non-empty 4D or 5D (batch mode) tensor expected for input, but got [${shape.join(", ")}]`);
+    throw new TorchError(
+      `${name}(): Expected input's non-batch dimensions to have positive length, non-empty 4D or 5D (batch mode) tensor expected for input, but got [${shape.join(", ")}]`,
+    );
   throw new TorchError(
     `${name}(): Expected ${n + 1}D or ${n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got: [${shape.join(", ")}]`,
   );
@@ -48,9 +52,12 @@ export function windowsOf(name: string, shape: readonly number[], n: number, a: 
   const stride = a.stride.length === 0 ? kernel : repeated(a.stride, n);
   const padding = repeated(a.padding, n);
   const dilation = repeated(a.dilation ?? [1], n);
-  if (kernel.some((k) => k <= 0)) throw new TorchError(`${name}(): kernel_size must be greater than zero, but got ${kernel.join(", ")}`);
-  if (stride.some((s) => s <= 0)) throw new TorchError(`${name}(): stride must be greater than zero, but got ${stride.join(", ")}`);
-  if (dilation.some((d) => d <= 0)) throw new TorchError(`${name}(): dilation must be greater than zero, but got ${dilation.join(", ")}`);
+  if (kernel.some((k) => k <= 0))
+    throw new TorchError(`${name}(): kernel_size must be greater than zero, but got ${kernel.join(", ")}`);
+  if (stride.some((s) => s <= 0))
+    throw new TorchError(`${name}(): stride must be greater than zero, but got ${stride.join(", ")}`);
+  if (dilation.some((d) => d <= 0))
+    throw new TorchError(`${name}(): dilation must be greater than zero, but got ${dilation.join(", ")}`);
   if (padding.some((p) => p < 0)) throw new TorchError(`pad must be non-negative, but got pad: ${padding.join(", ")}`);
   if (padding.some((p, i) => p > Math.floor(((kernel[i] - 1) * dilation[i] + 1) / 2)))
     throw new TorchError(
@@ -69,7 +76,10 @@ export function windowsOf(name: string, shape: readonly number[], n: number, a: 
 }
 
 /** Options of a window operation over the spatial dimensions of a value of this rank. */
-function windowOptions(w: Windows, rank: number): {
+function windowOptions(
+  w: Windows,
+  rank: number,
+): {
   windowDimensions: number[];
   windowStrides: number[];
   windowDilations: number[];
@@ -155,10 +165,20 @@ function maxPoolBack(h: Builder, dy: Value, x: Value, out: Value, w: Windows): V
     found = found === null ? hit : h.or(found, hit);
     const share = h.select(first, dy, h.zerosLike(dy));
     const behind = limit.map((n, d) => framed.shape[d] - n);
-    const wide = h.pad(share, zero, start, behind, stride.map((s) => s - 1));
+    const wide = h.pad(
+      share,
+      zero,
+      start,
+      behind,
+      stride.map((s) => s - 1),
+    );
     sum = sum === null ? wide : h.add(sum, wide);
   }
-  return h.slice(sum!, low, low.map((n, d) => n + x.shape[d]));
+  return h.slice(
+    sum!,
+    low,
+    low.map((n, d) => n + x.shape[d]),
+  );
 }
 
 op(
@@ -171,8 +191,16 @@ op(
     },
     grad: (t, a, g) => {
       const n = a.kernel_size.length as 1 | 2 | 3;
-      const [, at] = t[`max_pool${n}d_with_indices`](a.self, a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode);
-      const flat = (x: Tensor): Tensor => t.reshape(x, [...x.shape.slice(0, x.ndim - n), numelOf(x.shape.slice(x.ndim - n))]);
+      const [, at] = t[`max_pool${n}d_with_indices`](
+        a.self,
+        a.kernel_size,
+        a.stride,
+        a.padding,
+        a.dilation,
+        a.ceil_mode,
+      );
+      const flat = (x: Tensor): Tensor =>
+        t.reshape(x, [...x.shape.slice(0, x.ndim - n), numelOf(x.shape.slice(x.ndim - n))]);
       return { grad_output: t.reshape(t.gather(flat(g), -1, flat(at)), a.out.shape) };
     },
     doc: "Cotangents of windows' maxima at the elements they came from.",
@@ -188,28 +216,34 @@ for (const n of [1, 2, 3] as const) {
   const name = `max_pool${n}d` as const;
   const pooled = `${name}_with_indices` as const;
   const poolable = (x: Value): void => requireDtype(x, !x.dtype.is_complex && x.dtype.kind !== "bool", name);
-  op(`${name}(${maxArguments(n)}) -> Tensor` as "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor", {
-    lower: (h, args) => {
-      poolable(args.self);
-      return maxPool(h, args.self, windowsOf(name, args.self.shape, n, args));
+  op(
+    `${name}(${maxArguments(n)}) -> Tensor` as "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+    {
+      lower: (h, args) => {
+        poolable(args.self);
+        return maxPool(h, args.self, windowsOf(name, args.self.shape, n, args));
+      },
+      grad: (t, a, dy, out) => {
+        const kernel = repeated(a.kernel_size, n);
+        if (numelOf(kernel) <= denseWindows)
+          return { self: t._max_pool_backward(dy, a.self, out, kernel, a.stride, a.padding, a.dilation, a.ceil_mode) };
+        const [, indices] = t[pooled](a.self, a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode);
+        return { self: addAtPositions(t, dy, indices, a.self.shape, n) };
+      },
+      doc: "The largest element of each window.",
     },
-    grad: (t, a, dy, out) => {
-      const kernel = repeated(a.kernel_size, n);
-      if (numelOf(kernel) <= denseWindows)
-        return { self: t._max_pool_backward(dy, a.self, out, kernel, a.stride, a.padding, a.dilation, a.ceil_mode) };
-      const [, indices] = t[pooled](a.self, a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode);
-      return { self: addAtPositions(t, dy, indices, a.self.shape, n) };
+  );
+  op(
+    `${pooled}(${maxArguments(n)}) -> (Tensor, Tensor)` as "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+    {
+      lower: (h, args) => {
+        poolable(args.self);
+        return maxPoolWithIndices(h, args.self, windowsOf(name, args.self.shape, n, args));
+      },
+      grad: (t, { self }, [dy], [, indices]) => ({ self: addAtPositions(t, dy, indices, self.shape, n) }),
+      doc: "The largest element of each window and its position in the flattened spatial dimensions.",
     },
-    doc: "The largest element of each window.",
-  });
-  op(`${pooled}(${maxArguments(n)}) -> (Tensor, Tensor)` as "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)", {
-    lower: (h, args) => {
-      poolable(args.self);
-      return maxPoolWithIndices(h, args.self, windowsOf(name, args.self.shape, n, args));
-    },
-    grad: (t, { self }, [dy], [, indices]) => ({ self: addAtPositions(t, dy, indices, self.shape, n) }),
-    doc: "The largest element of each window and its position in the flattened spatial dimensions.",
-  });
+  );
   if (n > 1)
     op(
       `${pooled}_backward(Tensor grad_output, Tensor self, int[${n}] kernel_size, int[${n}] stride, int[${n}] padding, int[${n}] dilation, bool ceil_mode, Tensor indices) -> Tensor` as "x(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
@@ -221,7 +255,14 @@ for (const n of [1, 2, 3] as const) {
 }
 
 /** By what each window's sum is divided, as values that broadcast to the result. */
-function divisor(h: Builder, w: Windows, rank: number, dtype: DType, includePad: boolean, override: number | null): Value {
+function divisor(
+  h: Builder,
+  w: Windows,
+  rank: number,
+  dtype: DType,
+  includePad: boolean,
+  override: number | null,
+): Value {
   const shape = [...new Array<number>(rank - w.kernel.length).fill(1), ...w.outputs];
   if (override !== null) return h.splat(override, dtype, shape);
   let product = h.splat(1, dtype, shape);
@@ -263,9 +304,12 @@ function averagePoolBack(h: Builder, dy: Value, shape: readonly number[], w: Win
   const high = shape.map((n, i) => n + options.windowDimensions[i] - 1 - low[i] - spreadSize[i]);
   const gaps = dy.shape.map((_, i) => (i < lead ? 0 : options.windowStrides[i] - 1));
   const wide = h.pad(each, h.constant(0, type), low, high, gaps);
-  const [out] = h.reduce_window([wide], [h.constant(0, type)], { windowDimensions: options.windowDimensions }, ([p], [q]) => [
-    h.add(p, q),
-  ]);
+  const [out] = h.reduce_window(
+    [wide],
+    [h.constant(0, type)],
+    { windowDimensions: options.windowDimensions },
+    ([p], [q]) => [h.add(p, q)],
+  );
   return cast(h, out, dy.dtype);
 }
 
@@ -275,17 +319,29 @@ for (const n of [1, 2, 3] as const) {
   const pads = n === 1 ? "[0]" : "0";
   const check = (x: { dtype: DType }, override: number | null | undefined): void => {
     if (override === 0) throw new TorchError("divisor must be not zero");
-    requireDtype(x as Value, x.dtype.is_floating_point || (x.dtype === int64), name);
+    requireDtype(x as Value, x.dtype.is_floating_point || x.dtype === int64, name);
   };
   op(
     `${name}(Tensor self, int[${n}] kernel_size, int[${n}] stride=[], int[${n}] padding=${pads}, bool ceil_mode=False, bool count_include_pad=True${tail}) -> Tensor` as "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
     {
       lower: (h, a) => {
         check(a.self, a.divisor_override);
-        return averagePool(h, a.self, windowsOf(name, a.self.shape, n, a), { ...a, divisor_override: a.divisor_override ?? null });
+        return averagePool(h, a.self, windowsOf(name, a.self.shape, n, a), {
+          ...a,
+          divisor_override: a.divisor_override ?? null,
+        });
       },
       grad: (t, a, dy) => ({
-        self: t._avg_pool_backward(dy, a.self.shape, a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override ?? null),
+        self: t._avg_pool_backward(
+          dy,
+          a.self.shape,
+          a.kernel_size,
+          a.stride,
+          a.padding,
+          a.ceil_mode,
+          a.count_include_pad,
+          a.divisor_override ?? null,
+        ),
       }),
       doc: "The mean of each window.",
     },
@@ -295,7 +351,16 @@ for (const n of [1, 2, 3] as const) {
       `${name}_backward(Tensor grad_output, Tensor self, int[${n}] kernel_size, int[${n}] stride, int[${n}] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor` as "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
       {
         decompose: (t, a) =>
-          t._avg_pool_backward(a.grad_output, a.self.shape, repeated(a.kernel_size, n), a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override),
+          t._avg_pool_backward(
+            a.grad_output,
+            a.self.shape,
+            repeated(a.kernel_size, n),
+            a.stride,
+            a.padding,
+            a.ceil_mode,
+            a.count_include_pad,
+            a.divisor_override,
+          ),
         doc: "The gradient of the mean of each window.",
       },
     );
@@ -313,7 +378,9 @@ op(
       if (n === 1)
         return { grad_output: t.avg_pool1d(g, a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad) };
       const pool = n === 2 ? t.avg_pool2d : t.avg_pool3d;
-      return { grad_output: pool(g, a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override) };
+      return {
+        grad_output: pool(g, a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override),
+      };
     },
     doc: "Cotangents of windows' means, spread over the windows.",
   },

@@ -120,7 +120,11 @@ op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor 
 function takeBefore(h: Builder, x: Value, dim: number): Value {
   const n = x.shape[dim];
   const part = (from: number, to: number): Value =>
-    h.slice(x, x.shape.map((_, i) => (i === dim ? from : 0)), x.shape.map((s, i) => (i === dim ? to : s)));
+    h.slice(
+      x,
+      x.shape.map((_, i) => (i === dim ? from : 0)),
+      x.shape.map((s, i) => (i === dim ? to : s)),
+    );
   return h.concatenate([part(0, 1), part(0, n - 1)], dim);
 }
 
@@ -141,7 +145,9 @@ function checkQuantile(name: string, { self, q, interpolation }: Quantile): void
     throw new TorchError(`${name}() input tensor must be either float or double dtype`);
   if (self.dtype !== q.dtype) throw new TorchError(`${name}() q tensor must be same dtype as the input tensor`);
   if (!interpolations.includes(interpolation))
-    throw new TorchError(`${name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ${interpolation}`);
+    throw new TorchError(
+      `${name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ${interpolation}`,
+    );
 }
 
 /** The elements of sorted rows at fractional ranks. */
@@ -201,7 +207,9 @@ for (const [name, ignoreNan, doc] of [
     {
       composite: (t, { self, q, dim, keepdim, interpolation }) => {
         if (!(q >= 0 && q <= 1)) throw new TorchError(`${name}() q must be in the range [0, 1] but got ${q}`);
-        return t[name](self, t.scalar_tensor(q, { dtype: self.dtype, device: self.device }), dim, keepdim, { interpolation });
+        return t[name](self, t.scalar_tensor(q, { dtype: self.dtype, device: self.device }), dim, keepdim, {
+          interpolation,
+        });
       },
     },
   );

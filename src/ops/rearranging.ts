@@ -70,14 +70,25 @@ op("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", {
 op("repeat(Tensor self, SymInt[] repeats) -> Tensor", {
   decompose: (t, { self, repeats }) => {
     if (repeats.length < self.ndim)
-      throw new TorchError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+      throw new TorchError(
+        "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
+      );
     if (repeats.some((n) => n < 0))
       throw new TorchError(`Trying to create tensor with negative dimension: ${sizeText(repeats)}`);
     const lead = repeats.length - self.ndim;
     const sizes = repeats.map((_, i) => (i < lead ? 1 : self.shape[i - lead]));
-    const x = t.reshape(self, sizes.flatMap((n) => [1, n]));
-    const wide = t.expand(x, sizes.flatMap((n, i) => [repeats[i], n]));
-    return t.reshape(wide, sizes.map((n, i) => n * repeats[i]));
+    const x = t.reshape(
+      self,
+      sizes.flatMap((n) => [1, n]),
+    );
+    const wide = t.expand(
+      x,
+      sizes.flatMap((n, i) => [repeats[i], n]),
+    );
+    return t.reshape(
+      wide,
+      sizes.map((n, i) => n * repeats[i]),
+    );
   },
   doc: "Copies of the tensor side by side.",
 });
@@ -120,7 +131,10 @@ op("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, Sy
     const d = wrapDim(dim ?? 0, x.ndim);
     const shape = [...x.shape.slice(0, d + 1), repeats, ...x.shape.slice(d + 1)];
     const wide = t.expand(t.unsqueeze(x, d + 1), shape);
-    return t.reshape(wide, x.shape.map((n, i) => (i === d ? n * repeats : n)));
+    return t.reshape(
+      wide,
+      x.shape.map((n, i) => (i === d ? n * repeats : n)),
+    );
   },
   doc: "Each element repeated, its copies next to it.",
 });
@@ -153,7 +167,8 @@ op("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", 
 });
 op("diag(Tensor self, int diagonal=0) -> Tensor", {
   composite: (t, { self, diagonal }) => {
-    if (self.ndim !== 1 && self.ndim !== 2) throw new TorchError(`diag(): Supports 1D or 2D tensors. Got ${self.ndim}D`);
+    if (self.ndim !== 1 && self.ndim !== 2)
+      throw new TorchError(`diag(): Supports 1D or 2D tensors. Got ${self.ndim}D`);
     return self.ndim === 1 ? t.diag_embed(self, diagonal) : t.diagonal_copy(self, diagonal);
   },
   doc: "A vector as a matrix with that diagonal; or a matrix's diagonal.",
@@ -194,23 +209,34 @@ op("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", {
 });
 op("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", {
   decompose: (t, { self, src, dim, start, end, step }) =>
-    viewScatter(t, self, t.expand(src, t.slice(self, dim, start, end, step).shape), (x) => t.slice(x, dim, start, end, step)),
+    viewScatter(t, self, t.expand(src, t.slice(self, dim, start, end, step).shape), (x) =>
+      t.slice(x, dim, start, end, step),
+    ),
   grad: (t, { dim, start, end, step, src }, dy) => ({
     self: t.slice_scatter(dy, t.new_zeros(dy, src.shape), dim, start, end, step),
     src: t.slice(dy, dim, start, end, step),
   }),
   doc: "The tensor with a range of a dimension replaced.",
 });
-op("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", {
-  decompose: (t, { self, src, size, stride, storage_offset }) =>
-    viewScatter(t, self, src, (x) => t.as_strided(x, size, stride, storage_offset)),
-  grad: (t, { size, stride, storage_offset }, dy) => ({
-    // PyTorch keeps the cotangent where `src` was written and drops the rest; so do we
-    self: t.as_strided_scatter(t.zeros_like(dy), t.as_strided(t.clone(dy), size, stride, storage_offset), size, stride, storage_offset),
-    src: t.as_strided(t.clone(dy), size, stride, storage_offset),
-  }),
-  doc: "The tensor with what given sizes and strides show replaced.",
-});
+op(
+  "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+  {
+    decompose: (t, { self, src, size, stride, storage_offset }) =>
+      viewScatter(t, self, src, (x) => t.as_strided(x, size, stride, storage_offset)),
+    grad: (t, { size, stride, storage_offset }, dy) => ({
+      // PyTorch keeps the cotangent where `src` was written and drops the rest; so do we
+      self: t.as_strided_scatter(
+        t.zeros_like(dy),
+        t.as_strided(t.clone(dy), size, stride, storage_offset),
+        size,
+        stride,
+        storage_offset,
+      ),
+      src: t.as_strided(t.clone(dy), size, stride, storage_offset),
+    }),
+    doc: "The tensor with what given sizes and strides show replaced.",
+  },
+);
 
 for (const name of ["tril", "triu"] as const) {
   op(
@@ -237,4 +263,3 @@ for (const name of ["tril", "triu"] as const) {
     },
   );
 }
-

@@ -107,24 +107,18 @@ op("sum_to_size(Tensor self, SymInt[] size) -> Tensor", {
   },
 });
 
-op(
-  [
-    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-  ],
-  {
-    lower: (h, { self, dim, keepdim, dtype }) =>
-      productOf(h, self, wrapDims(dim, self.rank), keepdim, sumType(self.dtype, dtype)),
-    grad: (t, { self, dim, keepdim }, dy) => {
-      if (self.ndim === 0) return { self: dy };
-      const d = wrapDim(dim, self.ndim);
-      return { self: t.mul(spread(t, dy, self, dim, keepdim), t.conj(productOfOthers(t, self, d))) };
-    },
-    doc: "The product of all elements, or along a dimension.",
+op(["prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"], {
+  lower: (h, { self, dim, keepdim, dtype }) =>
+    productOf(h, self, wrapDims(dim, self.rank), keepdim, sumType(self.dtype, dtype)),
+  grad: (t, { self, dim, keepdim }, dy) => {
+    if (self.ndim === 0) return { self: dy };
+    const d = wrapDim(dim, self.ndim);
+    return { self: t.mul(spread(t, dy, self, dim, keepdim), t.conj(productOfOthers(t, self, d))) };
   },
-);
+  doc: "The product of all elements, or along a dimension.",
+});
 op("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", {
-  lower: (h, { self, dtype }) =>
-    productOf(h, self, wrapDims(null, self.rank), false, sumType(self.dtype, dtype)),
+  lower: (h, { self, dtype }) => productOf(h, self, wrapDims(null, self.rank), false, sumType(self.dtype, dtype)),
   grad: (t, { self }, dy) => {
     const flat = t.reshape(self, [-1]);
     return { self: t.mul(dy, t.conj(t.reshape(productOfOthers(t, flat, 0), self.shape))) };
@@ -146,7 +140,10 @@ function productOf(h: Builder, x: Value, dims: readonly number[], keepdim: boole
 function productOfOthers(t: Torch, x: Tensor, dim: number): Tensor {
   const n = x.shape[dim];
   if (n === 0) return x;
-  const one = t.new_ones(x, x.shape.map((s, i) => (i === dim ? 1 : s)));
+  const one = t.new_ones(
+    x,
+    x.shape.map((s, i) => (i === dim ? 1 : s)),
+  );
   const before = t.cumprod(t.cat([one, t.slice(x, dim, 0, n - 1, 1)], dim), dim);
   const after = t.flip(t.cumprod(t.cat([one, t.slice(t.flip(x, [dim]), dim, 0, n - 1, 1)], dim), dim), [dim]);
   return t.mul(before, after);
@@ -169,7 +166,10 @@ for (const [name, doc] of [
   });
   op(
     `${name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor` as "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-    { lower: (h, { self, dim, keepdim }) => lower(h, self, wrapDims(dim, self.rank), keepdim), grad: notDifferentiable },
+    {
+      lower: (h, { self, dim, keepdim }) => lower(h, self, wrapDims(dim, self.rank), keepdim),
+      grad: notDifferentiable,
+    },
   );
   op(
     `${name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor` as "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
@@ -183,7 +183,10 @@ op("_is_all_true(Tensor self) -> Tensor", { composite: (t, { self }) => t.all(se
 op("_is_any_true(Tensor self) -> Tensor", { composite: (t, { self }) => t.any(self) });
 
 op(
-  ["count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", "count_nonzero(Tensor self, int? dim=None) -> Tensor"],
+  [
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+    "count_nonzero(Tensor self, int? dim=None) -> Tensor",
+  ],
   {
     lower: (h, { self, dim }) => sumOf(h, cast(h, self, dt.bool), wrapDims(dim, self.rank), false, dt.int64),
     grad: notDifferentiable,
@@ -205,7 +208,9 @@ op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dty
 op("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", {
   decompose: (t, { self, dim, keepdim, dtype }) => {
     if (!self.dtype.is_differentiable)
-      throw new TorchError(`nanmean(): expected input to have floating point or complex dtype but got ${self.dtype.name}`);
+      throw new TorchError(
+        `nanmean(): expected input to have floating point or complex dtype but got ${self.dtype.name}`,
+      );
     if (self.is_complex()) {
       const ok = notNan(t, self);
       const x = t.masked_fill(self, t.logical_not(ok), 0);

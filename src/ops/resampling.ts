@@ -43,7 +43,13 @@ function source(o: number, r: number, align: boolean, isCubic: boolean): number 
   return isCubic || s > 0 ? s : 0;
 }
 
-function smoothTaps(kind: "linear" | "cubic", inputs: number, outputs: number, align: boolean, scale: number | null): Taps {
+function smoothTaps(
+  kind: "linear" | "cubic",
+  inputs: number,
+  outputs: number,
+  align: boolean,
+  scale: number | null,
+): Taps {
   const r = ratio(inputs, outputs, align, scale);
   const clamp = (i: number): number => Math.max(0, Math.min(inputs - 1, i));
   const at: number[][] = [];
@@ -66,7 +72,13 @@ function smoothTaps(kind: "linear" | "cubic", inputs: number, outputs: number, a
 }
 
 /** Antialiased: the kernel grows with the ratio, and its weights sum to one. */
-function wideTaps(kind: "linear_aa" | "cubic_aa", inputs: number, outputs: number, align: boolean, scale: number | null): Taps {
+function wideTaps(
+  kind: "linear_aa" | "cubic_aa",
+  inputs: number,
+  outputs: number,
+  align: boolean,
+  scale: number | null,
+): Taps {
   const r = ratio(inputs, outputs, align, scale);
   const reach = kind === "linear_aa" ? 1 : 2;
   const support = r >= 1 ? reach * r : reach;
@@ -88,7 +100,8 @@ function wideTaps(kind: "linear_aa" | "cubic_aa", inputs: number, outputs: numbe
 }
 
 function tapsOf(kind: Kind, inputs: number, outputs: number, align: boolean, scale: number | null): Taps {
-  if (kind === "nearest" || kind === "nearest_exact") return nearestTaps(inputs, outputs, scale, kind === "nearest_exact");
+  if (kind === "nearest" || kind === "nearest_exact")
+    return nearestTaps(inputs, outputs, scale, kind === "nearest_exact");
   if (kind === "linear" || kind === "cubic") return smoothTaps(kind, inputs, outputs, align, scale);
   return wideTaps(kind, inputs, outputs, align, scale);
 }
@@ -104,7 +117,11 @@ function resizeDim(h: Builder, x: Value, dim: number, taps: Taps): Value {
       sum = sum === null ? part : h.add(sum, part);
       continue;
     }
-    const w = h.constant(taps.weights.map((v) => v[k]), x.dtype, [taps.at.length]);
+    const w = h.constant(
+      taps.weights.map((v) => v[k]),
+      x.dtype,
+      [taps.at.length],
+    );
     const term = h.multiply(part, h.broadcast_in_dim(w, part.shape, [dim]));
     sum = sum === null ? term : h.add(sum, term);
   }
@@ -143,7 +160,8 @@ function resize(h: Builder, self: Value, r: Resize): Value {
 }
 
 const isIdentity = (taps: Taps, inputs: number): boolean =>
-  taps.at.length === inputs && taps.at.every((at, o) => at.every((i, k) => (i === o ? true : taps.weights[o][k] === 0)));
+  taps.at.length === inputs &&
+  taps.at.every((at, o) => at.every((i, k) => (i === o ? true : taps.weights[o][k] === 0)));
 
 function resizeBack(h: Builder, dy: Value, input: readonly number[], r: Resize): Value {
   const n = r.sizes.length;
@@ -164,14 +182,22 @@ op("_resize(Tensor self, str kind, SymInt[] output_size, bool align_corners, flo
   }),
   doc: "Resizes the last dimensions by an interpolation. A scale of zero stands for none.",
 });
-op("_resize_backward(Tensor grad_output, str kind, SymInt[] input_size, SymInt[] output_size, bool align_corners, float[] scales) -> Tensor", {
-  lower: (h, { grad_output, kind, input_size, output_size, align_corners, scales }) =>
-    resizeBack(h, grad_output, input_size, { kind: kind as Kind, align: align_corners, sizes: output_size, scales: given(scales) }),
-  grad: (t, { kind, output_size, align_corners, scales }, g) => ({
-    grad_output: t._resize(g, kind, output_size, align_corners, scales),
-  }),
-  doc: "The gradient of resizing.",
-});
+op(
+  "_resize_backward(Tensor grad_output, str kind, SymInt[] input_size, SymInt[] output_size, bool align_corners, float[] scales) -> Tensor",
+  {
+    lower: (h, { grad_output, kind, input_size, output_size, align_corners, scales }) =>
+      resizeBack(h, grad_output, input_size, {
+        kind: kind as Kind,
+        align: align_corners,
+        sizes: output_size,
+        scales: given(scales),
+      }),
+    grad: (t, { kind, output_size, align_corners, scales }, g) => ({
+      grad_output: t._resize(g, kind, output_size, align_corners, scales),
+    }),
+    doc: "The gradient of resizing.",
+  },
+);
 
 const given = (scales: readonly number[]): (number | null)[] => scales.map((s) => (s === 0 ? null : s));
 
@@ -185,7 +211,8 @@ interface Operator {
 const letters = { 1: [""], 2: ["_h", "_w"], 3: ["_d", "_h", "_w"] } as const;
 
 function checkResize({ name, dims }: Operator, shape: readonly number[], sizes: readonly number[]): void {
-  if (sizes.length !== dims) throw new TorchError(`It is expected output_size equals to ${dims}, but got size ${sizes.length}`);
+  if (sizes.length !== dims)
+    throw new TorchError(`It is expected output_size equals to ${dims}, but got size ${sizes.length}`);
   if (shape.length !== dims + 2)
     throw new TorchError(`It is expected input_size equals to ${dims + 2}, but got size ${shape.length}`);
   if (sizes.some((s) => s <= 0) || shape.slice(2).some((s) => s <= 0))
@@ -230,18 +257,45 @@ function define(o: Operator): void {
     `${name}_backward(Tensor grad_output, SymInt[${dims}] output_size, SymInt[${dims + 2}] input_size, ${align}${scaleArguments}) -> Tensor` as "x(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners) -> Tensor",
     {
       composite: (t, args) =>
-        t._resize_backward(args.grad_output, kind, args.input_size, repeated(args.output_size, dims), smooth && args.align_corners, scalesOf(args)),
+        t._resize_backward(
+          args.grad_output,
+          kind,
+          args.input_size,
+          repeated(args.output_size, dims),
+          smooth && args.align_corners,
+          scalesOf(args),
+        ),
     },
   );
 }
 
 for (const dims of [1, 2, 3] as const) {
-  define({ name: `upsample_nearest${dims}d`, kind: "nearest", dims, doc: "Resizes with the nearest element, as it always was." });
-  define({ name: `_upsample_nearest_exact${dims}d`, kind: "nearest_exact", dims, doc: "Resizes with the nearest element." });
+  define({
+    name: `upsample_nearest${dims}d`,
+    kind: "nearest",
+    dims,
+    doc: "Resizes with the nearest element, as it always was.",
+  });
+  define({
+    name: `_upsample_nearest_exact${dims}d`,
+    kind: "nearest_exact",
+    dims,
+    doc: "Resizes with the nearest element.",
+  });
 }
 define({ name: "upsample_linear1d", kind: "linear", dims: 1, doc: "Resizes by linear interpolation." });
 define({ name: "upsample_bilinear2d", kind: "linear", dims: 2, doc: "Resizes by bilinear interpolation." });
 define({ name: "upsample_trilinear3d", kind: "linear", dims: 3, doc: "Resizes by trilinear interpolation." });
 define({ name: "upsample_bicubic2d", kind: "cubic", dims: 2, doc: "Resizes by bicubic interpolation." });
-define({ name: "_upsample_bilinear2d_aa", kind: "linear_aa", dims: 2, doc: "Resizes by bilinear interpolation with antialiasing." });
-define({ name: "_upsample_bicubic2d_aa", kind: "cubic_aa", dims: 2, doc: "Resizes by bicubic interpolation with antialiasing." });
+define({
+  name: "_upsample_bilinear2d_aa",
+  kind: "linear_aa",
+  dims: 2,
+  doc: "Resizes by bilinear interpolation with antialiasing.",
+});
+define({
+  name: "_upsample_bicubic2d_aa",
+  kind: "cubic_aa",
+  dims: 2,
+  doc: "Resizes by bicubic interpolation with antialiasing.",
+});

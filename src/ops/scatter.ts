@@ -76,7 +76,10 @@ function put(h: Builder, self: Value, indices: readonly (Value | null)[], values
     );
   const plan = planIndex(self.shape, indices);
   const lead = values.rank - plan.shape.length;
-  const source = lead > 0 && values.shape.slice(0, lead).every((n) => n === 1) ? h.reshape(values, values.shape.slice(lead)) : values;
+  const source =
+    lead > 0 && values.shape.slice(0, lead).every((n) => n === 1)
+      ? h.reshape(values, values.shape.slice(lead))
+      : values;
   let fits = source.rank <= plan.shape.length;
   if (fits) fits = source.shape.every((n, i) => n === 1 || n === plan.shape[i + plan.shape.length - source.rank]);
   if (!fits)
@@ -140,9 +143,15 @@ op(
 );
 
 /** A mask that alone, with one value for all of it, needs no list of positions. */
-function soleMask(self: Tensor, indices: readonly (Tensor | null)[], values: Tensor, accumulate: boolean): Tensor | null {
+function soleMask(
+  self: Tensor,
+  indices: readonly (Tensor | null)[],
+  values: Tensor,
+  accumulate: boolean,
+): Tensor | null {
   const [mask] = indices;
-  if (accumulate || indices.length !== 1 || mask === null || values.numel() !== 1 || values.dtype !== self.dtype) return null;
+  if (accumulate || indices.length !== 1 || mask === null || values.numel() !== 1 || values.dtype !== self.dtype)
+    return null;
   const fits = mask.dtype === bool && mask.ndim > 0 && mask.shape.every((n, i) => n === self.shape[i]);
   return fits && values.ndim === 0 ? mask : null;
 }
@@ -168,7 +177,9 @@ op("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulat
 });
 op("_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor", {
   decompose: (t, { self, mask, indices, values }) => {
-    const clamped = indices.map((index, d) => (index === null ? null : t.clamp(index, -self.shape[d], self.shape[d] - 1)));
+    const clamped = indices.map((index, d) =>
+      index === null ? null : t.clamp(index, -self.shape[d], self.shape[d] - 1),
+    );
     return t._unsafe_index_put(self, clamped, t.masked_fill(values, t.logical_not(mask), 0), true);
   },
   doc: "`self` with `values` added at index tensors, where the mask holds.",
@@ -197,7 +208,16 @@ function checkScatter(name: string, self: Value, dim: number, index: Value, src:
 }
 
 /** scatter, with the checks, for tensors of any rank. */
-export function scatter(h: Builder, name: string, self: Value, dim: number, index: Value, src: Value | null, fill: Value | null, join: Join): Value {
+export function scatter(
+  h: Builder,
+  name: string,
+  self: Value,
+  dim: number,
+  index: Value,
+  src: Value | null,
+  fill: Value | null,
+  join: Join,
+): Value {
   const d = checkScatter(name, self, dim, index, src);
   if (index.numel === 0) return self;
   const x = atLeast1d(h, self);

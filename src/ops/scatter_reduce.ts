@@ -42,9 +42,7 @@ function reduceInto(
 ): Value {
   const join = joins[reduce];
   if (join === undefined)
-    throw new TorchError(
-      `${name}: reduce argument must be either ${Object.keys(joins).join(", ")}, got ${reduce}`,
-    );
+    throw new TorchError(`${name}: reduce argument must be either ${Object.keys(joins).join(", ")}, got ${reduce}`);
   if (self.dtype !== src.dtype) throw new TorchError(`${name}(): Expected self.dtype to be equal to src.dtype`);
   const type = join === "add" || join === "multiply" ? computeType(self.dtype) : self.dtype;
   const x = cast(h, self, type);
@@ -127,25 +125,22 @@ op(
   },
 );
 
-op(
-  "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
-  {
-    lower: (h, { self, dim, index, source, reduce, include_self }) => {
-      const write: Write = (base, rows, join) => joinRows(h, "index_reduce", base, dim, index, rows, join);
-      return reduceInto(h, "index_reduce", self, source, reduce, include_self, write);
-    },
-    grad: (t, args, dy, out) => {
-      const { self, dim, index, source, reduce, include_self } = args;
-      const rows = (x: Tensor): Tensor => (self.ndim === 0 ? t.reshape(x, [1]) : x);
-      const at: At = {
-        read: (x) => t.reshape(t.index_select(rows(x), dim, index), source.shape),
-        add: (x, s) => t.index_add(x, dim, index, s),
-        clear: (x) => t.index_fill(x, dim, index, 0),
-        reduce: (x, s) => t.index_reduce(x, dim, index, s, reduce, { include_self }),
-      };
-      const found = reduceGrad(t, at, { self, src: source, reduce, include_self }, dy, out);
-      return { self: found.self, source: found.src };
-    },
-    doc: "Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector.",
+op("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor", {
+  lower: (h, { self, dim, index, source, reduce, include_self }) => {
+    const write: Write = (base, rows, join) => joinRows(h, "index_reduce", base, dim, index, rows, join);
+    return reduceInto(h, "index_reduce", self, source, reduce, include_self, write);
   },
-);
+  grad: (t, args, dy, out) => {
+    const { self, dim, index, source, reduce, include_self } = args;
+    const rows = (x: Tensor): Tensor => (self.ndim === 0 ? t.reshape(x, [1]) : x);
+    const at: At = {
+      read: (x) => t.reshape(t.index_select(rows(x), dim, index), source.shape),
+      add: (x, s) => t.index_add(x, dim, index, s),
+      clear: (x) => t.index_fill(x, dim, index, 0),
+      reduce: (x, s) => t.index_reduce(x, dim, index, s, reduce, { include_self }),
+    };
+    const found = reduceGrad(t, at, { self, src: source, reduce, include_self }, dy, out);
+    return { self: found.self, source: found.src };
+  },
+  doc: "Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector.",
+});

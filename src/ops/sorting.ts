@@ -102,14 +102,22 @@ export function searchSorted(h: Builder, rows: Value, values: Value, right: bool
 function checkSearch(rows: Value, values: Value, side: string | null, right: boolean, sorter: Value | null): boolean {
   if (side !== null && side !== "left" && side !== "right")
     throw new TorchError(`torch.searchsorted(): side can only be 'left' or 'right' but got ${side}`);
-  if (side === "left" && right) throw new TorchError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+  if (side === "left" && right)
+    throw new TorchError(
+      "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True",
+    );
   if (rows.rank === 0)
-    throw new TorchError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1");
+    throw new TorchError(
+      "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1",
+    );
   if (rows.rank > 1 && values.rank === 0)
     throw new TorchError(
       `torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim(${rows.rank}) and input value's dim(0) numel(1)`,
     );
-  if (rows.rank > 1 && (rows.rank !== values.rank || rows.shape.slice(0, -1).join() !== values.shape.slice(0, -1).join()))
+  if (
+    rows.rank > 1 &&
+    (rows.rank !== values.rank || rows.shape.slice(0, -1).join() !== values.shape.slice(0, -1).join())
+  )
     throw new TorchError(
       `torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor [${rows.shape.join(", ")}] and input value tensor [${values.shape.join(", ")}]`,
     );

@@ -24,7 +24,10 @@ function sections(t: Torch, self: Tensor, count: number, dim: number): Tensor[] 
 }
 
 function splitDim(self: Tensor, dim: number): number {
-  if (self.ndim === 0) throw new TorchError(`tensor_split expected at least a 1-dimensional tensor, but got a tensor with ${self.ndim} dims`);
+  if (self.ndim === 0)
+    throw new TorchError(
+      `tensor_split expected at least a 1-dimensional tensor, but got a tensor with ${self.ndim} dims`,
+    );
   return wrapDim(dim, self.ndim);
 }
 
@@ -35,44 +38,64 @@ op("tensor_split.sections(Tensor(a) self, SymInt sections, int dim=0) -> Tensor(
 op("tensor_split.indices(Tensor(a) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", {
   composite: (t, { self, indices, dim }) => cutAt(t, self, indices, splitDim(self, dim)),
 });
-op("tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]", {
-  composite: (t, { self, tensor_indices_or_sections: where, dim }) => {
-    if (where.dtype.name !== "int64") throw new TorchError("tensor_split expected tensor_indices_or_sections to have dtype of long");
-    if (where.ndim > 1)
-      throw new TorchError(`tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with ${where.ndim} dims`);
-    const d = splitDim(self, dim);
-    if (where.ndim === 0) return sections(t, self, Number(where.item()), d);
-    return cutAt(t, self, (where.tolist() as (number | bigint)[]).map(Number), d);
+op(
+  "tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+  {
+    composite: (t, { self, tensor_indices_or_sections: where, dim }) => {
+      if (where.dtype.name !== "int64")
+        throw new TorchError("tensor_split expected tensor_indices_or_sections to have dtype of long");
+      if (where.ndim > 1)
+        throw new TorchError(
+          `tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with ${where.ndim} dims`,
+        );
+      const d = splitDim(self, dim);
+      if (where.ndim === 0) return sections(t, self, Number(where.item()), d);
+      return cutAt(t, self, (where.tolist() as (number | bigint)[]).map(Number), d);
+    },
   },
-});
+);
 
 for (const [name, letter, rank, dimOf, doc] of [
-  ["hsplit", "h", 1, (x: Tensor): number => (x.ndim === 1 ? 0 : 1), "Views cut along the second dimension, of vectors along their only one."],
+  [
+    "hsplit",
+    "h",
+    1,
+    (x: Tensor): number => (x.ndim === 1 ? 0 : 1),
+    "Views cut along the second dimension, of vectors along their only one.",
+  ],
   ["vsplit", "v", 2, (): number => 0, "Views cut along the first dimension."],
   ["dsplit", "d", 3, (): number => 2, "Views cut along the third dimension."],
 ] as const) {
   const check = (x: Tensor): void => {
     if (x.ndim < rank)
-      throw new TorchError(`torch.${name} requires a tensor with at least ${rank} dimension, but got a tensor with ${x.ndim} dimensions!`);
+      throw new TorchError(
+        `torch.${name} requires a tensor with at least ${rank} dimension, but got a tensor with ${x.ndim} dimensions!`,
+      );
   };
-  op(`${name}.int(Tensor(a) self, int sections) -> Tensor(a)[]` as "hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]", {
-    composite: (t, { self, sections: count }) => {
-      check(self);
-      const d = dimOf(self);
-      if (count === 0 || self.shape[d] % count !== 0)
-        throw new TorchError(
-          `torch.${letter}split attempted to split along dimension ${d}, but the size of the dimension ${self.shape[d]} is not divisible by the split_size ${count}!`,
-        );
-      return sections(t, self, count, d);
+  op(
+    `${name}.int(Tensor(a) self, int sections) -> Tensor(a)[]` as "hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]",
+    {
+      composite: (t, { self, sections: count }) => {
+        check(self);
+        const d = dimOf(self);
+        if (count === 0 || self.shape[d] % count !== 0)
+          throw new TorchError(
+            `torch.${letter}split attempted to split along dimension ${d}, but the size of the dimension ${self.shape[d]} is not divisible by the split_size ${count}!`,
+          );
+        return sections(t, self, count, d);
+      },
+      doc,
     },
-    doc,
-  });
-  op(`${name}.array(Tensor(a) self, int[] indices) -> Tensor(a)[]` as "hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", {
-    composite: (t, { self, indices }) => {
-      check(self);
-      return cutAt(t, self, indices, dimOf(self));
+  );
+  op(
+    `${name}.array(Tensor(a) self, int[] indices) -> Tensor(a)[]` as "hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]",
+    {
+      composite: (t, { self, indices }) => {
+        check(self);
+        return cutAt(t, self, indices, dimOf(self));
+      },
     },
-  });
+  );
 }
 
 const copies = (t: Torch, parts: readonly Tensor[]): Tensor[] => parts.map((p) => t.clone(p));

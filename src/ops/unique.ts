@@ -64,9 +64,7 @@ function along(t: Torch, self: Tensor, dim: number | null, find: (t: Torch, x: T
   const d = wrapDim(dim, self.ndim);
   if (self.numel() === 0) {
     if (self.shape[d] !== 0)
-      throw new TorchError(
-        "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied",
-      );
+      throw new TorchError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
     const none = t.zeros([0], { dtype: int64, device: self.device });
     return { values: t.clone(self), inverse: none, counts: none };
   }
@@ -87,32 +85,51 @@ function python(found: Distinct, inverse: boolean, counts: boolean): Tensor | Te
   return out.length === 1 ? out[0] : out;
 }
 
-op("unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor", {
-  composite: (t, { self, return_inverse, return_counts, dim }) =>
-    python(along(t, self, dim, distinct), return_inverse, return_counts),
-  doc: "The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs.",
-});
-op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
-  composite: (t, { self, return_inverse, return_counts }) =>
-    asked(t, along(t, self, null, distinct), return_inverse, return_counts),
-});
+op(
+  "unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
+  {
+    composite: (t, { self, return_inverse, return_counts, dim }) =>
+      python(along(t, self, dim, distinct), return_inverse, return_counts),
+    doc: "The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs.",
+  },
+);
+op(
+  "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+  {
+    composite: (t, { self, return_inverse, return_counts }) =>
+      asked(t, along(t, self, null, distinct), return_inverse, return_counts),
+  },
+);
 op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", {
-  composite: (t, { self, return_inverse }) => asked(t, along(t, self, null, distinct), return_inverse, false).slice(0, 2),
+  composite: (t, { self, return_inverse }) =>
+    asked(t, along(t, self, null, distinct), return_inverse, false).slice(0, 2),
 });
-op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
-  composite: (t, { self, dim, return_inverse, return_counts }) =>
-    asked(t, along(t, self, dim, distinct), return_inverse, return_counts),
-});
-op("unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
-  composite: (t, { self, dim, return_inverse, return_counts }) =>
-    asked(t, along(t, self, dim, runs), return_inverse, return_counts),
-});
-op("unique_consecutive.python(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor", {
-  composite: (t, { self, return_inverse, return_counts, dim }) =>
-    python(along(t, self, dim, runs), return_inverse, return_counts),
-  doc: "The elements without those equal to the one before them.",
-});
-op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)", {
-  composite: (t, { self, return_inverse, return_counts, dim }) =>
-    asked(t, along(t, self, dim, runs), return_inverse, return_counts),
-});
+op(
+  "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+  {
+    composite: (t, { self, dim, return_inverse, return_counts }) =>
+      asked(t, along(t, self, dim, distinct), return_inverse, return_counts),
+  },
+);
+op(
+  "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+  {
+    composite: (t, { self, dim, return_inverse, return_counts }) =>
+      asked(t, along(t, self, dim, runs), return_inverse, return_counts),
+  },
+);
+op(
+  "unique_consecutive.python(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
+  {
+    composite: (t, { self, return_inverse, return_counts, dim }) =>
+      python(along(t, self, dim, runs), return_inverse, return_counts),
+    doc: "The elements without those equal to the one before them.",
+  },
+);
+op(
+  "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+  {
+    composite: (t, { self, return_inverse, return_counts, dim }) =>
+      asked(t, along(t, self, dim, runs), return_inverse, return_counts),
+  },
+);

@@ -19,14 +19,21 @@ interface Moments {
 }
 
 /** Variance (always real) and mean over dimensions; the sum of squares is divided by their number less `correction`. */
-function moments(h: Builder, name: string, self: Value, dim: Dims, correction: ScalarValue | null, keepdim: boolean): Moments {
-  if (!self.dtype.is_differentiable)
-    throw new TorchError(`${name} only support floating point and complex dtypes`);
+function moments(
+  h: Builder,
+  name: string,
+  self: Value,
+  dim: Dims,
+  correction: ScalarValue | null,
+  keepdim: boolean,
+): Moments {
+  if (!self.dtype.is_differentiable) throw new TorchError(`${name} only support floating point and complex dtypes`);
   const dims = wrapDims(dim, self.rank);
   const type = computeType(self.dtype);
   const x = cast(h, self, type);
   const count = countOf(self.shape, dims);
-  const sum = (v: Value): Value => reduceDims(h, v, dims, false, (y, d) => h.reduceWith(y, h.constant(0, y.dtype), d, "add"));
+  const sum = (v: Value): Value =>
+    reduceDims(h, v, dims, false, (y, d) => h.reduceWith(y, h.constant(0, y.dtype), d, "add"));
   const total = sum(x);
   const mean = h.divide(total, h.splat(count, type, total.shape));
   const kept = x.shape.map((_, i) => i).filter((i) => !dims.includes(i));
@@ -46,7 +53,14 @@ function moments(h: Builder, name: string, self: Value, dim: Dims, correction: S
 const realOf = (dtype: DType): DType => dtype.to_real();
 
 /** The cotangent of the input of a variance. */
-function varianceGrad(t: Torch, self: Tensor, dim: Dims, correction: ScalarArgument | null, keepdim: boolean, dy: Tensor): Tensor {
+function varianceGrad(
+  t: Torch,
+  self: Tensor,
+  dim: Dims,
+  correction: ScalarArgument | null,
+  keepdim: boolean,
+  dy: Tensor,
+): Tensor {
   const dims = wrapDims(dim, self.ndim);
   const degrees = t.clamp_min(t.sub(t.new_full(dy, [], countOf(self.shape, dims)), correction ?? 1), 0);
   const centred = t.sub(self, self.ndim === 0 ? self : t.mean(self, dims, true));
@@ -83,13 +97,18 @@ for (const [name, isRoot, word] of [
   );
   op(
     `${name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor` as "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-    { composite: (t, { self, dim, unbiased, keepdim }) => t[name](self, dim, { correction: unbiased ? 1 : 0, keepdim }) },
+    {
+      composite: (t, { self, dim, unbiased, keepdim }) => t[name](self, dim, { correction: unbiased ? 1 : 0, keepdim }),
+    },
   );
   const both = `${name}_mean` as const;
-  op(`${both}(Tensor self, bool unbiased=True) -> (Tensor, Tensor)` as "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", {
-    composite: (t, { self, unbiased }) => t[both](self, null, { correction: unbiased ? 1 : 0 }),
-    doc: `The ${word} and the mean.`,
-  });
+  op(
+    `${both}(Tensor self, bool unbiased=True) -> (Tensor, Tensor)` as "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+    {
+      composite: (t, { self, unbiased }) => t[both](self, null, { correction: unbiased ? 1 : 0 }),
+      doc: `The ${word} and the mean.`,
+    },
+  );
   op(
     `${both}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)` as "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
     {
@@ -107,13 +126,18 @@ for (const [name, isRoot, word] of [
   );
   op(
     `${both}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)` as "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
-    { composite: (t, { self, dim, unbiased, keepdim }) => t[both](self, dim, { correction: unbiased ? 1 : 0, keepdim }) },
+    {
+      composite: (t, { self, dim, unbiased, keepdim }) => t[both](self, dim, { correction: unbiased ? 1 : 0, keepdim }),
+    },
   );
 }
 
 op("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor", {
   composite: (t, { self, correction, fweights, aweights }) => {
-    if (self.ndim > 2) throw new TorchError(`cov(): expected input to have two or fewer dimensions but got an input with ${self.ndim} dimensions`);
+    if (self.ndim > 2)
+      throw new TorchError(
+        `cov(): expected input to have two or fewer dimensions but got an input with ${self.ndim} dimensions`,
+      );
     if (self.dtype.name === "bool") throw new TorchError("cov(): bool dtype is not supported for input");
     const n = self.ndim === 0 ? 1 : self.shape[self.ndim - 1];
     for (const [name, w, kind] of [
@@ -121,10 +145,19 @@ op("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweight
       ["aweights", aweights, "floating point"],
     ] as const) {
       if (!w) continue;
-      if (w.ndim > 1) throw new TorchError(`cov(): expected ${name} to have one or fewer dimensions but got ${name} with ${w.ndim} dimensions`);
+      if (w.ndim > 1)
+        throw new TorchError(
+          `cov(): expected ${name} to have one or fewer dimensions but got ${name} with ${w.ndim} dimensions`,
+        );
       const ok = kind === "integral" ? w.dtype.kind === "int" || w.dtype.kind === "uint" : w.is_floating_point();
-      if (!ok) throw new TorchError(`cov(): expected ${name} to have ${kind} dtype but got ${name} with ${scalarTypeName(w.dtype)} dtype`);
-      if (w.numel() !== n) throw new TorchError(`cov(): expected ${name} to have the same numel as there are observations in the input but got ${w.numel()} != ${n}`);
+      if (!ok)
+        throw new TorchError(
+          `cov(): expected ${name} to have ${kind} dtype but got ${name} with ${scalarTypeName(w.dtype)} dtype`,
+        );
+      if (w.numel() !== n)
+        throw new TorchError(
+          `cov(): expected ${name} to have the same numel as there are observations in the input but got ${w.numel()} != ${n}`,
+        );
       if (n > 0 && w.storageRef.traced === null && t.any(t.lt(w.detach(), 0)).item() === true)
         throw new TorchError(`cov(): ${name} cannot be negative`);
     }
@@ -141,7 +174,9 @@ op("_cov(Tensor self, int correction, Tensor? fweights, Tensor? aweights) -> Ten
     if (aweights) w = w ? t.mul(w, aweights) : aweights;
     if (w) w = t.reshape(w, [-1]);
     const total = w ? t.sum(w) : null;
-    const mean = w ? t.div(t.sum(t.mul(x, w), 1), total!) : t.mean(x.dtype.is_differentiable ? x : t._to_copy(x, { dtype: t.div(x, 1).dtype }), 1);
+    const mean = w
+      ? t.div(t.sum(t.mul(x, w), 1), total!)
+      : t.mean(x.dtype.is_differentiable ? x : t._to_copy(x, { dtype: t.div(x, 1).dtype }), 1);
     let norm: Tensor | number = n - correction;
     if (w && aweights && correction !== 0) {
       const each = fweights ? t.sum(t.mul(w, aweights)) : t.sum(t.mul(w, w));
@@ -158,7 +193,10 @@ op("_cov(Tensor self, int correction, Tensor? fweights, Tensor? aweights) -> Ten
 
 op("corrcoef(Tensor self) -> Tensor", {
   decompose: (t, { self }) => {
-    if (self.ndim > 2) throw new TorchError(`corrcoef(): expected input to have two or fewer dimensions but got an input with ${self.ndim} dimensions`);
+    if (self.ndim > 2)
+      throw new TorchError(
+        `corrcoef(): expected input to have two or fewer dimensions but got an input with ${self.ndim} dimensions`,
+      );
     const c = t._cov(self, 1, null, null);
     if (c.ndim === 0) return t.div(c, c);
     const d = t.diagonal(c);

@@ -259,6 +259,8 @@ export interface Functional {
   /** A one-dimensional convolution of an input laid out as time, batch, channels. @see https://docs.pytorch.org/docs/stable/generated/torch.conv_tbc.html */
   conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, options?: { pad?: number; out?: Tensor }): Tensor;
   conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: number, options?: { out?: Tensor }): Tensor;
+  /** Cotangents of windows' maxima at the elements they came from. */
+  _max_pool_backward(grad_output: Tensor, input: Tensor, out: Tensor, kernel_size: readonly number[], stride: readonly number[], padding: readonly number[], dilation: readonly number[], ceil_mode: boolean, options?: { out?: Tensor }): Tensor;
   /** The largest element of each window. @see https://docs.pytorch.org/docs/stable/generated/torch.max_pool1d.html */
   max_pool1d(input: Tensor, kernel_size: number | readonly number[], options?: { stride?: number | readonly number[]; padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
   max_pool1d(input: Tensor, kernel_size: number | readonly number[], stride: number | readonly number[], options?: { padding?: number | readonly number[]; dilation?: number | readonly number[]; ceil_mode?: boolean; out?: Tensor }): Tensor;
