@@ -96,6 +96,8 @@ export function tensorFromBytes(
   shape: readonly number[],
   device: Device,
 ): Tensor {
+  if (shape.length > 64)
+    throw new TorchError(`only tensors with up to 64 dims are supported, got one with ${shape.length}`);
   const need = numelOf(shape) * dtype.itemsize;
   if (bytes.byteLength !== need)
     throw new TorchError(
