@@ -137,6 +137,7 @@ for (const n of [1, 2, 3] as const) {
       `_adaptive_avg_pool${n}d_backward(Tensor grad_output, Tensor self) -> Tensor` as "x(Tensor grad_output, Tensor self) -> Tensor",
       {
         decompose: (t, { grad_output, self }) => t._adaptive_avg_pool_backward(grad_output, self.shape, n),
+        doc: "The gradient of means of bins.",
       },
     );
 
@@ -174,6 +175,7 @@ for (const n of [1, 2, 3] as const) {
       `${name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor` as "x(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
       {
         decompose: (t, { grad_output, self, indices }) => addAtPositions(t, grad_output, indices, self.shape, n),
+        doc: "The gradient of bins' maxima with known positions.",
       },
     );
 }
@@ -267,7 +269,10 @@ for (const n of [2, 3] as const) {
   );
   op(
     `${name}_backward(Tensor grad_output, Tensor self, int[${n}] kernel_size, int[${n}] output_size, Tensor indices) -> Tensor` as "x(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-    { decompose: (t, { grad_output, self, indices }) => addAtPositions(t, grad_output, indices, self.shape, n) },
+    {
+      decompose: (t, { grad_output, self, indices }) => addAtPositions(t, grad_output, indices, self.shape, n),
+      doc: "The gradient of fractional pooling with known positions.",
+    },
   );
 }
 

@@ -145,6 +145,7 @@ op(
   {
     composite: (t, a) =>
       t.native_batch_norm(a.input, a.weight, a.bias, a.running_mean, a.running_var, a.training, a.momentum, a.eps),
+    doc: "`native_batch_norm` whose schema says what it overwrites.",
   },
 );
 op(
@@ -156,6 +157,7 @@ op(
   {
     composite: (t, a) =>
       t.native_batch_norm(a.input, a.weight, a.bias, a.running_mean, a.running_var, false, a.momentum, a.eps),
+    doc: "`native_batch_norm` with running statistics.",
   },
 );
 op(
@@ -165,6 +167,7 @@ op(
       ...t.native_batch_norm(a.input, a.weight, a.bias, a.running_mean, a.running_var, true, a.momentum, a.eps),
       t.empty([0], { dtype: uint8, device: a.input.device }),
     ],
+    doc: "`native_batch_norm` in training, with an empty reserve.",
   },
 );
 

@@ -407,5 +407,6 @@ op(
       const all = t.mul(t.mul(wide(i1, expand1), wide(i2, expand2)), wide(i3, expand3));
       return sumdim.length === 0 ? all : t.sum(all, sumdim);
     },
+    doc: "The product of three tensors, with dimensions added, summed over others.",
   },
 );

@@ -22,10 +22,7 @@ for (const [name, schema] of [
 ] as const) {
   op(schema as "cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", {
     decompose: (t, { x1, x2, p }) => pairwise(t, x1, x2, p),
-    doc:
-      name === "cdist"
-        ? "The distance of order `p` between every row of one matrix and every row of another."
-        : undefined,
+    doc: "The distance of order `p` between every row of one matrix and every row of another.",
   });
 }
 op("cdist.python(Tensor x1, Tensor x2, float p=2., str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor", {

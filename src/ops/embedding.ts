@@ -27,6 +27,7 @@ op(
   {
     composite: (t, { grad, indices, num_weights, padding_idx, scale_grad_by_freq }) =>
       t.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq),
+    doc: "The gradient of an embedding's table.",
   },
 );
 
@@ -155,9 +156,9 @@ for (const name of ["_embedding_bag", "_embedding_bag_forward_only"] as const) {
         const scaled = args.scale_grad_by_freq ? scaledByFrequency(t, weight, indices) : weight;
         const bags = bagsOf(t, indices, offsets, include_last_offset);
         const { out, size, arg } = bagged(t, { ...args, weight: scaled }, bags);
-        // sums and means without padding need no bag of each index: PyTorch leaves that result empty
+        // PyTorch leaves empty or zero what its mode has no use for: the bag of each index, and for sums the bags' sizes
         const bagOf = mode !== 2 && args.padding_idx < 0 ? t.slice(bags.offset2bag, 0, 0, 0, 1) : bags.offset2bag;
-        return [out, bagOf, size, mode === 2 ? arg : t.zeros_like(size)];
+        return [out, bagOf, mode === 0 ? t.zeros_like(size) : size, mode === 2 ? arg : t.zeros_like(size)];
       },
       doc: "Sums (mode 0), means (1) or maxima (2) of bags of rows of a table.",
     },

@@ -126,6 +126,7 @@ op("_spread(Tensor self, SymInt[] frame, SymInt[] starts, SymInt[] strides) -> T
     };
     return { self: cut(cut(dy, 0), 1) };
   },
+  doc: "The last two dimensions set apart by strides from given starts, zeros elsewhere.",
 });
 
 op(

@@ -169,6 +169,7 @@ op(
   "_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
   {
     composite: (t, { self, bins, range }) => edgesOf(t, self, bins, range),
+    doc: "The edges of a grid of equal bins.",
   },
 );
 op(
@@ -176,11 +177,13 @@ op(
   {
     composite: (t, { self, bins, range, weight, density }) =>
       t._histogram_counts(pointsOf(t, self, bins.length), edgesOf(t, self, bins, range), weight, density),
+    doc: "Counts in a grid of equal bins.",
   },
 );
 op("_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor", {
   composite: (t, { self, bins, weight, density }) =>
     t._histogram_counts(pointsOf(t, self, bins.length), bins, weight, density),
+  doc: "Counts in a grid of given bins.",
 });
 op(
   "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",

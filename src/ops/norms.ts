@@ -147,6 +147,7 @@ op(
 );
 op("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", {
   composite: (t, { self, dim, keepdim }) => norm(t, self, 2, dim, keepdim, null),
+  doc: "The square root of the sum of squares.",
 });
 
 /** Largest or smallest sums of absolute values along one dimension of a matrix, or what its singular values give. */
@@ -235,6 +236,7 @@ op(
 );
 op("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", {
   composite: (t, { self, keepdim }) => matrixNorm(t, self, "nuc", [0, 1], keepdim),
+  doc: "The sum of a matrix's singular values.",
 });
 op("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", {
   composite: (t, { self, dim, keepdim }) => matrixNorm(t, self, "nuc", dim, keepdim),

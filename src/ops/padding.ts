@@ -178,7 +178,10 @@ for (const mode of ["reflection", "replication"] as const) {
     );
     op(
       `${name}_backward(Tensor grad_output, Tensor self, SymInt[${2 * n}] padding) -> Tensor` as "x(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor",
-      { decompose: (t, { grad_output, self, padding }) => t._pad_backward(grad_output, self.shape, padding, mode) },
+      {
+        decompose: (t, { grad_output, self, padding }) => t._pad_backward(grad_output, self.shape, padding, mode),
+        doc: "The gradient of padding with copies of elements.",
+      },
     );
   }
 }

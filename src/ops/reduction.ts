@@ -105,6 +105,7 @@ op("sum_to_size(Tensor self, SymInt[] size) -> Tensor", {
     const out = t.sum(self, dims, true);
     return lead === 0 ? out : t.reshape(out, size);
   },
+  doc: "Sums to a shape that broadcasts to the tensor's own.",
 });
 
 op(["prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"], {
@@ -179,8 +180,14 @@ for (const [name, doc] of [
     },
   );
 }
-op("_is_all_true(Tensor self) -> Tensor", { composite: (t, { self }) => t.all(self) });
-op("_is_any_true(Tensor self) -> Tensor", { composite: (t, { self }) => t.any(self) });
+op("_is_all_true(Tensor self) -> Tensor", {
+  composite: (t, { self }) => t.all(self),
+  doc: "Whether all elements are true.",
+});
+op("_is_any_true(Tensor self) -> Tensor", {
+  composite: (t, { self }) => t.any(self),
+  doc: "Whether any element is true.",
+});
 
 op(
   [
@@ -262,4 +269,5 @@ op("trace(Tensor self) -> Tensor", {
 });
 op("trace_backward(Tensor grad, SymInt[] sizes) -> Tensor", {
   decompose: (t, { grad, sizes }) => t.mul(t.eye(sizes[0], sizes[1], { dtype: grad.dtype, device: grad.device }), grad),
+  doc: "The gradient of a trace.",
 });

@@ -265,6 +265,7 @@ function define(o: Operator): void {
           smooth && args.align_corners,
           scalesOf(args),
         ),
+      doc: "The gradient of resizing.",
     },
   );
 }

@@ -102,21 +102,27 @@ const copies = (t: Torch, parts: readonly Tensor[]): Tensor[] => parts.map((p) =
 
 op("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
   composite: (t, { self, split_size, dim }) => copies(t, t.split(self, split_size, dim)),
+  doc: "`split` with copies.",
 });
 op("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
   composite: (t, { self, split_sizes, dim }) => copies(t, t.split_with_sizes(self, split_sizes, dim)),
+  doc: "`split_with_sizes` with copies.",
 });
 op("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", {
   composite: (t, { self, chunks, dim }) => copies(t, t.chunk(self, chunks, dim)),
+  doc: "`chunk` with copies.",
 });
 op("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
   composite: (t, { self, split_size, dim }) => copies(t, t.split(self, split_size, dim)),
+  doc: "`split` with copies.",
 });
 op("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
   composite: (t, { self, split_sizes, dim }) => copies(t, t.split_with_sizes(self, split_sizes, dim)),
+  doc: "`split_with_sizes` with copies.",
 });
 op("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", {
   composite: (t, { self, dim }) => copies(t, t.unbind(self, dim)),
+  doc: "`unbind` with copies.",
 });
 
 op("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", {

@@ -98,17 +98,20 @@ op(
   {
     composite: (t, { self, return_inverse, return_counts }) =>
       asked(t, along(t, self, null, distinct), return_inverse, return_counts),
+    doc: "`unique` of all elements; what is not asked for is empty.",
   },
 );
 op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", {
   composite: (t, { self, return_inverse }) =>
     asked(t, along(t, self, null, distinct), return_inverse, false).slice(0, 2),
+  doc: "`unique` of all elements, with where each one went.",
 });
 op(
   "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
   {
     composite: (t, { self, dim, return_inverse, return_counts }) =>
       asked(t, along(t, self, dim, distinct), return_inverse, return_counts),
+    doc: "`unique` along a dimension.",
   },
 );
 op(
@@ -116,6 +119,7 @@ op(
   {
     composite: (t, { self, dim, return_inverse, return_counts }) =>
       asked(t, along(t, self, dim, runs), return_inverse, return_counts),
+    doc: "`unique_consecutive` along a dimension.",
   },
 );
 op(

@@ -189,6 +189,7 @@ op("_cov(Tensor self, int correction, Tensor? fweights, Tensor? aweights) -> Ten
     const out = t.div(product, divisor);
     return self.ndim < 2 ? t.reshape(out, []) : t.squeeze(out);
   },
+  doc: "`cov` without the checks of its weights.",
 });
 
 op("corrcoef(Tensor self) -> Tensor", {

@@ -335,17 +335,21 @@ export interface Functional {
   adaptive_avg_pool2d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** Means of bins that divide each spatial dimension into `output_size` parts. @see https://docs.pytorch.org/docs/stable/generated/torch._adaptive_avg_pool2d.html */
   _adaptive_avg_pool2d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of means of bins. */
   _adaptive_avg_pool2d_backward(grad_output: Tensor, input: Tensor, options?: { out?: Tensor }): Tensor;
   /** The largest element of each bin of the spatial dimensions and its flat position. */
   adaptive_max_pool2d(input: Tensor, output_size: number | readonly number[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of bins' maxima with known positions. */
   adaptive_max_pool2d_backward(grad_output: Tensor, input: Tensor, indices: Tensor, options?: { out?: Tensor }): Tensor;
   /** Means of bins that divide each spatial dimension into `output_size` parts. */
   adaptive_avg_pool3d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** Means of bins that divide each spatial dimension into `output_size` parts. @see https://docs.pytorch.org/docs/stable/generated/torch._adaptive_avg_pool3d.html */
   _adaptive_avg_pool3d(input: Tensor, output_size: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of means of bins. */
   _adaptive_avg_pool3d_backward(grad_output: Tensor, input: Tensor, options?: { out?: Tensor }): Tensor;
   /** The largest element of each bin of the spatial dimensions and its flat position. */
   adaptive_max_pool3d(input: Tensor, output_size: number | readonly number[], options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of bins' maxima with known positions. */
   adaptive_max_pool3d_backward(grad_output: Tensor, input: Tensor, indices: Tensor, options?: { out?: Tensor }): Tensor;
   /** Cotangents of bins' means, spread over the bins. */
   _adaptive_avg_pool_backward(grad_output: Tensor, input_size: readonly number[], dims: number, options?: { out?: Tensor }): Tensor;
@@ -355,9 +359,11 @@ export interface Functional {
   max_unpool3d(input: Tensor, indices: Tensor, output_size: number | readonly number[], stride: number | readonly number[], padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** The largest element of windows whose places are drawn at random, and its flat position. */
   fractional_max_pool2d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[], random_samples: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of fractional pooling with known positions. */
   fractional_max_pool2d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[], indices: Tensor, options?: { out?: Tensor }): Tensor;
   /** The largest element of windows whose places are drawn at random, and its flat position. */
   fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[], random_samples: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** The gradient of fractional pooling with known positions. */
   fractional_max_pool3d_backward(grad_output: Tensor, input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[], indices: Tensor, options?: { out?: Tensor }): Tensor;
   /** The smallest integer not below each element. @see https://docs.pytorch.org/docs/stable/generated/torch.ceil.html */
   ceil(input: Tensor, options?: { out?: Tensor }): Tensor;
@@ -693,11 +699,12 @@ export interface Functional {
   _scaled_dot_product_flash_attention_for_cpu(query: Tensor, key: Tensor, value: Tensor, dropout_p: number, is_causal: boolean, options?: { attn_mask?: Tensor | null; scale?: number | null; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly output: Tensor; readonly logsumexp: Tensor };
   /** `batch_norm` with the statistics that it used. @see https://docs.pytorch.org/docs/stable/generated/torch.native_batch_norm.html */
   native_batch_norm(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor | null, running_var: Tensor | null, training: boolean, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._native_batch_norm_legit.html */
+  /** `native_batch_norm` whose schema says what it overwrites. @see https://docs.pytorch.org/docs/stable/generated/torch._native_batch_norm_legit.html */
   _native_batch_norm_legit(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor, running_var: Tensor, training: boolean, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   _native_batch_norm_legit(input: Tensor, weight: Tensor | null, bias: Tensor | null, training: boolean, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._native_batch_norm_legit_no_training.html */
+  /** `native_batch_norm` with running statistics. @see https://docs.pytorch.org/docs/stable/generated/torch._native_batch_norm_legit_no_training.html */
   _native_batch_norm_legit_no_training(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor, running_var: Tensor, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** `native_batch_norm` in training, with an empty reserve. */
   _batch_norm_with_update(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor, running_var: Tensor, momentum: number, eps: number, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor];
   /** Normalizes each channel over the batch, with running statistics, then scales and shifts. @see https://docs.pytorch.org/docs/stable/generated/torch.batch_norm.html */
   batch_norm(input: Tensor, weight: Tensor | null, bias: Tensor | null, running_mean: Tensor | null, running_var: Tensor | null, training: boolean, momentum: number, eps: number, cudnn_enabled: boolean, options?: { out?: Tensor }): Tensor;
@@ -745,6 +752,7 @@ export interface Functional {
   mean(input: Tensor, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   mean(input: Tensor, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
   mean(input: Tensor, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
+  /** Sums to a shape that broadcasts to the tensor's own. */
   sum_to_size(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   sum_to_size(input: Tensor, ...size: number[]): Tensor;
   sum_to_size(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
@@ -766,9 +774,9 @@ export interface Functional {
   any(input: Tensor, options?: { dim?: readonly number[] | null; keepdim?: boolean; out?: Tensor }): Tensor;
   any(input: Tensor, dim: readonly number[] | null, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
   any(input: Tensor, dim: readonly number[] | null, keepdim: boolean, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._is_all_true.html */
+  /** Whether all elements are true. @see https://docs.pytorch.org/docs/stable/generated/torch._is_all_true.html */
   _is_all_true(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._is_any_true.html */
+  /** Whether any element is true. @see https://docs.pytorch.org/docs/stable/generated/torch._is_any_true.html */
   _is_any_true(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** How many elements are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.count_nonzero.html */
   count_nonzero(input: Tensor, dim: readonly number[], options?: { out?: Tensor }): Tensor;
@@ -789,6 +797,7 @@ export interface Functional {
   logsumexp(input: Tensor, dim: number | readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
   /** The sum of a matrix's diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.trace.html */
   trace(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The gradient of a trace. */
   trace_backward(grad: Tensor, sizes: readonly number[], options?: { out?: Tensor }): Tensor;
   trace_backward(grad: Tensor, ...sizes: number[]): Tensor;
   trace_backward(grad: Tensor, ...args: [...sizes: number[], options: { out?: Tensor }]): Tensor;
@@ -940,77 +949,85 @@ export interface Functional {
   /** A form that is linear in each of two inputs. @see https://docs.pytorch.org/docs/stable/generated/torch.bilinear.html */
   bilinear(input1: Tensor, input2: Tensor, weight: Tensor, options?: { bias?: Tensor | null; out?: Tensor }): Tensor;
   bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | null, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._trilinear.html */
+  /** The product of three tensors, with dimensions added, summed over others. @see https://docs.pytorch.org/docs/stable/generated/torch._trilinear.html */
   _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: readonly number[], expand2: readonly number[], expand3: readonly number[], sumdim: readonly number[], options?: { unroll_dim?: number; out?: Tensor }): Tensor;
   _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: readonly number[], expand2: readonly number[], expand3: readonly number[], sumdim: readonly number[], unroll_dim: number, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.alias_copy.html */
+  /** `alias` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.alias_copy.html */
   alias_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.detach_copy.html */
+  /** `detach` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.detach_copy.html */
   detach_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `lift_fresh` with memory of its own. */
   lift_fresh_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._conj_copy.html */
+  /** `conj` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch._conj_copy.html */
   _conj_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `reshape` with memory of its own. */
   _reshape_copy(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   _reshape_copy(input: Tensor, ...size: number[]): Tensor;
   _reshape_copy(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._reshape_alias_copy.html */
+  /** `reshape_alias` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch._reshape_alias_copy.html */
   _reshape_alias_copy(input: Tensor, size: readonly number[], stride: readonly number[], options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.as_strided_copy.html */
+  /** `as_strided` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.as_strided_copy.html */
   as_strided_copy(input: Tensor, size: readonly number[], stride: readonly number[], options?: { storage_offset?: number | null; out?: Tensor }): Tensor;
   as_strided_copy(input: Tensor, size: readonly number[], stride: readonly number[], storage_offset: number | null, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.diagonal_copy.html */
+  /** `diagonal` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.diagonal_copy.html */
   diagonal_copy(input: Tensor, options?: { offset?: number; dim1?: number; dim2?: number; out?: Tensor }): Tensor;
   diagonal_copy(input: Tensor, offset: number, options?: { dim1?: number; dim2?: number; out?: Tensor }): Tensor;
   diagonal_copy(input: Tensor, offset: number, dim1: number, options?: { dim2?: number; out?: Tensor }): Tensor;
   diagonal_copy(input: Tensor, offset: number, dim1: number, dim2: number, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.expand_copy.html */
+  /** `expand` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.expand_copy.html */
   expand_copy(input: Tensor, size: readonly number[], options?: { implicit?: boolean; out?: Tensor }): Tensor;
   expand_copy(input: Tensor, ...size: number[]): Tensor;
   expand_copy(input: Tensor, ...args: [...size: number[], options: { implicit?: boolean; out?: Tensor }]): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.permute_copy.html */
+  /** `permute` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.permute_copy.html */
   permute_copy(input: Tensor, dims: readonly number[], options?: { out?: Tensor }): Tensor;
   permute_copy(input: Tensor, ...dims: number[]): Tensor;
   permute_copy(input: Tensor, ...args: [...dims: number[], options: { out?: Tensor }]): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.select_copy.html */
+  /** `select` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.select_copy.html */
   select_copy(input: Tensor, dim: number, index: number, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.slice_copy.html */
+  /** `slice` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.slice_copy.html */
   slice_copy(input: Tensor, options?: { dim?: number; start?: number | null; end?: number | null; step?: number; out?: Tensor }): Tensor;
   slice_copy(input: Tensor, dim: number, options?: { start?: number | null; end?: number | null; step?: number; out?: Tensor }): Tensor;
   slice_copy(input: Tensor, dim: number, start: number | null, options?: { end?: number | null; step?: number; out?: Tensor }): Tensor;
   slice_copy(input: Tensor, dim: number, start: number | null, end: number | null, options?: { step?: number; out?: Tensor }): Tensor;
   slice_copy(input: Tensor, dim: number, start: number | null, end: number | null, step: number, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.squeeze_copy.html */
+  /** `squeeze` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.squeeze_copy.html */
   squeeze_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
   squeeze_copy(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor;
   squeeze_copy(input: Tensor, dim: readonly number[], options?: { out?: Tensor }): Tensor;
   squeeze_copy(input: Tensor, ...dim: number[]): Tensor;
   squeeze_copy(input: Tensor, ...args: [...dim: number[], options: { out?: Tensor }]): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.t_copy.html */
+  /** `t` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.t_copy.html */
   t_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.transpose_copy.html */
+  /** `transpose` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.transpose_copy.html */
   transpose_copy(input: Tensor, dim0: number, dim1: number, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unfold_copy.html */
+  /** `unfold` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.unfold_copy.html */
   unfold_copy(input: Tensor, dimension: number, size: number, step: number, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unsqueeze_copy.html */
+  /** `unsqueeze` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.unsqueeze_copy.html */
   unsqueeze_copy(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.view_copy.html */
+  /** `view` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.view_copy.html */
   view_copy(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   view_copy(input: Tensor, ...size: number[]): Tensor;
   view_copy(input: Tensor, ...args: [...size: number[], options: { out?: Tensor }]): Tensor;
   view_copy(input: Tensor, dtype: DType, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.view_as_real_copy.html */
+  /** `view_as_real` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.view_as_real_copy.html */
   view_as_real_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex_copy.html */
+  /** `view_as_complex` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex_copy.html */
   view_as_complex_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** A copy of `length` indices of a dimension from `start`. @see https://docs.pytorch.org/docs/stable/generated/torch.narrow_copy.html */
   narrow_copy(input: Tensor, dim: number, start: number, length: number, options?: { out?: Tensor }): Tensor;
   /** The diagonals of matrices. */
   linalg_diagonal(A: Tensor, options?: { offset?: number; dim1?: number; dim2?: number; out?: Tensor }): Tensor;
+  /** The gradient of `select`. */
   select_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, index: number, options?: { out?: Tensor }): Tensor;
+  /** The gradient of `slice`. */
   slice_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, start: number, end: number, step: number, options?: { out?: Tensor }): Tensor;
+  /** The gradient of `diagonal`. */
   diagonal_backward(grad_output: Tensor, input_sizes: readonly number[], offset: number, dim1: number, dim2: number, options?: { out?: Tensor }): Tensor;
+  /** The gradient of `index_select`. */
   index_select_backward(grad: Tensor, self_sizes: readonly number[], dim: number, index: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The gradient of `gather`. */
   gather_backward(grad: Tensor, input: Tensor, dim: number, index: Tensor, sparse_grad: boolean, options?: { out?: Tensor }): Tensor;
+  /** The gradient of `masked_select`. */
   masked_select_backward(grad: Tensor, input: Tensor, mask: Tensor, options?: { out?: Tensor }): Tensor;
   /** The gradient of `unfold`: each window's cotangents added where the window was. */
   unfold_backward(grad_in: Tensor, input_sizes: readonly number[], dim: number, size: number, step: number, options?: { out?: Tensor }): Tensor;
@@ -1101,6 +1118,7 @@ export interface Functional {
   cdist(x1: Tensor, x2: Tensor, options?: { p?: number; compute_mode?: string; out?: Tensor }): Tensor;
   cdist(x1: Tensor, x2: Tensor, p: number, options?: { compute_mode?: string; out?: Tensor }): Tensor;
   cdist(x1: Tensor, x2: Tensor, p: number, compute_mode: string, options?: { out?: Tensor }): Tensor;
+  /** The distance of order `p` between every row of one matrix and every row of another. */
   _cdist_forward(x1: Tensor, x2: Tensor, p: number, compute_mode: number | null, options?: { out?: Tensor }): Tensor;
   /** The distances of order `p` between every two rows. @see https://docs.pytorch.org/docs/stable/generated/torch.pdist.html */
   pdist(input: Tensor, options?: { p?: number; out?: Tensor }): Tensor;
@@ -1193,6 +1211,7 @@ export interface Functional {
   embedding(weight: Tensor, indices: Tensor, padding_idx: number, options?: { scale_grad_by_freq?: boolean; sparse?: boolean; out?: Tensor }): Tensor;
   embedding(weight: Tensor, indices: Tensor, padding_idx: number, scale_grad_by_freq: boolean, options?: { sparse?: boolean; out?: Tensor }): Tensor;
   embedding(weight: Tensor, indices: Tensor, padding_idx: number, scale_grad_by_freq: boolean, sparse: boolean, options?: { out?: Tensor }): Tensor;
+  /** The gradient of an embedding's table. */
   embedding_backward(grad: Tensor, indices: Tensor, num_weights: number, padding_idx: number, scale_grad_by_freq: boolean, sparse: boolean, options?: { out?: Tensor }): Tensor;
   /** The gradient of an embedding's table. */
   embedding_dense_backward(grad_output: Tensor, indices: Tensor, num_weights: number, padding_idx: number, scale_grad_by_freq: boolean, options?: { out?: Tensor }): Tensor;
@@ -1267,6 +1286,7 @@ export interface Functional {
   gradient(input: Tensor, options: { spacing: readonly Tensor[]; dim: readonly number[]; edge_order?: number; out?: Tensor }): Tensor[];
   /** Sliding blocks of an image as columns. */
   im2col(input: Tensor, kernel_size: number | readonly number[], dilation: number | readonly number[], padding: number | readonly number[], stride: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The last two dimensions set apart by strides from given starts, zeros elsewhere. */
   _spread(input: Tensor, frame: readonly number[], starts: readonly number[], strides: readonly number[], options?: { out?: Tensor }): Tensor;
   /** Columns as sliding blocks of an image; where blocks overlap they are added. */
   col2im(input: Tensor, output_size: number | readonly number[], kernel_size: number | readonly number[], dilation: number | readonly number[], padding: number | readonly number[], stride: number | readonly number[], options?: { out?: Tensor }): Tensor;
@@ -1305,15 +1325,15 @@ export interface Functional {
   histogram(input: Tensor, options?: { bins?: number; range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
   histogram(input: Tensor, bins: number, options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
   histogram(input: Tensor, bins: Tensor, options?: { weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly hist: Tensor; readonly bin_edges: Tensor };
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_bin_edges.html */
+  /** The edges of a grid of equal bins. @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_bin_edges.html */
   _histogramdd_bin_edges(input: Tensor, bins: readonly number[], options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: Tensor }): Tensor[];
   _histogramdd_bin_edges(input: Tensor, ...bins: number[]): Tensor[];
   _histogramdd_bin_edges(input: Tensor, ...args: [...bins: number[], options: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: Tensor }]): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_from_bin_cts.html */
+  /** Counts in a grid of equal bins. @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_from_bin_cts.html */
   _histogramdd_from_bin_cts(input: Tensor, bins: readonly number[], options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: Tensor }): Tensor;
   _histogramdd_from_bin_cts(input: Tensor, ...bins: number[]): Tensor;
   _histogramdd_from_bin_cts(input: Tensor, ...args: [...bins: number[], options: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: Tensor }]): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_from_bin_tensors.html */
+  /** Counts in a grid of given bins. @see https://docs.pytorch.org/docs/stable/generated/torch._histogramdd_from_bin_tensors.html */
   _histogramdd_from_bin_tensors(input: Tensor, bins: readonly Tensor[], options?: { weight?: Tensor | null; density?: boolean; out?: Tensor }): Tensor;
   /** Counts in the cells of a grid of bins, and the bins' edges; points are rows. @see https://docs.pytorch.org/docs/stable/generated/torch.histogramdd.html */
   histogramdd(input: Tensor, bins: readonly number[], options?: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor[]] & { readonly hist: Tensor; readonly bin_edges: Tensor[] };
@@ -1592,7 +1612,7 @@ export interface Functional {
   norm(input: Tensor, p: Scalar | SymScalar | null, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   norm(input: Tensor, p: Scalar | SymScalar | null, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   norm(input: Tensor, p: Scalar | SymScalar | null, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.frobenius_norm.html */
+  /** The square root of the sum of squares. @see https://docs.pytorch.org/docs/stable/generated/torch.frobenius_norm.html */
   frobenius_norm(input: Tensor, dim: number | readonly number[], options?: { keepdim?: boolean; out?: Tensor }): Tensor;
   frobenius_norm(input: Tensor, dim: number | readonly number[], keepdim: boolean, options?: { out?: Tensor }): Tensor;
   /** The norm of matrices: sums of absolute values (1, inf), singular values (2, 'nuc'), or squares ('fro'). */
@@ -1611,7 +1631,7 @@ export interface Functional {
   linalg_norm(input: Tensor, ord: string, options?: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   linalg_norm(input: Tensor, ord: string, dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   linalg_norm(input: Tensor, ord: string, dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null; out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.nuclear_norm.html */
+  /** The sum of a matrix's singular values. @see https://docs.pytorch.org/docs/stable/generated/torch.nuclear_norm.html */
   nuclear_norm(input: Tensor, options?: { keepdim?: boolean; out?: Tensor }): Tensor;
   nuclear_norm(input: Tensor, keepdim: boolean, options?: { out?: Tensor }): Tensor;
   nuclear_norm(input: Tensor, dim: number | readonly number[], options?: { keepdim?: boolean; out?: Tensor }): Tensor;
@@ -1636,21 +1656,27 @@ export interface Functional {
   constant_pad_nd(input: Tensor, pad: readonly number[], value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** Pads with the mirror image of what lies inside. */
   reflection_pad1d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of padding with copies of elements. */
   reflection_pad1d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** Pads with the mirror image of what lies inside. */
   reflection_pad2d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of padding with copies of elements. */
   reflection_pad2d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** Pads with the mirror image of what lies inside. */
   reflection_pad3d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of padding with copies of elements. */
   reflection_pad3d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** Pads with copies of the outermost elements. */
   replication_pad1d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of padding with copies of elements. */
   replication_pad1d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** Pads with copies of the outermost elements. */
   replication_pad2d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of padding with copies of elements. */
   replication_pad2d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** Pads with copies of the outermost elements. */
   replication_pad3d(input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
+  /** The gradient of padding with copies of elements. */
   replication_pad3d_backward(grad_output: Tensor, input: Tensor, padding: number | readonly number[], options?: { out?: Tensor }): Tensor;
   /** Pads as if the tensor were repeated. */
   _pad_circular(input: Tensor, pad: readonly number[], options?: { out?: Tensor }): Tensor;
@@ -1932,12 +1958,14 @@ export interface Functional {
   upsample_nearest1d(input: Tensor, output_size: number | readonly number[], options?: { scales?: number | null; out?: Tensor }): Tensor;
   upsample_nearest1d(input: Tensor, output_size: number | readonly number[], scales: number | null, options?: { out?: Tensor }): Tensor;
   upsample_nearest1d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   upsample_nearest1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales?: number | null; out?: Tensor }): Tensor;
   upsample_nearest1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales: number | null, options?: { out?: Tensor }): Tensor;
   /** Resizes with the nearest element. */
   _upsample_nearest_exact1d(input: Tensor, output_size: number | readonly number[], options?: { scales?: number | null; out?: Tensor }): Tensor;
   _upsample_nearest_exact1d(input: Tensor, output_size: number | readonly number[], scales: number | null, options?: { out?: Tensor }): Tensor;
   _upsample_nearest_exact1d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   _upsample_nearest_exact1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales?: number | null; out?: Tensor }): Tensor;
   _upsample_nearest_exact1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales: number | null, options?: { out?: Tensor }): Tensor;
   /** Resizes with the nearest element, as it always was. */
@@ -1945,6 +1973,7 @@ export interface Functional {
   upsample_nearest2d(input: Tensor, output_size: number | readonly number[], scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_nearest2d(input: Tensor, output_size: number | readonly number[], scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   upsample_nearest2d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   upsample_nearest2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_nearest2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_nearest2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
@@ -1953,6 +1982,7 @@ export interface Functional {
   _upsample_nearest_exact2d(input: Tensor, output_size: number | readonly number[], scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_nearest_exact2d(input: Tensor, output_size: number | readonly number[], scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   _upsample_nearest_exact2d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   _upsample_nearest_exact2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_nearest_exact2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_nearest_exact2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
@@ -1962,6 +1992,7 @@ export interface Functional {
   upsample_nearest3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_nearest3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   upsample_nearest3d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   upsample_nearest3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_nearest3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_nearest3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
@@ -1972,6 +2003,7 @@ export interface Functional {
   _upsample_nearest_exact3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_nearest_exact3d(input: Tensor, output_size: number | readonly number[], scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   _upsample_nearest_exact3d(input: Tensor, output_size: readonly number[] | null, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   _upsample_nearest_exact3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_nearest_exact3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_nearest_exact3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
@@ -1980,6 +2012,7 @@ export interface Functional {
   upsample_linear1d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, options?: { scales?: number | null; out?: Tensor }): Tensor;
   upsample_linear1d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales: number | null, options?: { out?: Tensor }): Tensor;
   upsample_linear1d(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   upsample_linear1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales?: number | null; out?: Tensor }): Tensor;
   upsample_linear1d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales: number | null, options?: { out?: Tensor }): Tensor;
   /** Resizes by bilinear interpolation. */
@@ -1987,6 +2020,7 @@ export interface Functional {
   upsample_bilinear2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_bilinear2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   upsample_bilinear2d(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   upsample_bilinear2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_bilinear2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_bilinear2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
@@ -1996,6 +2030,7 @@ export interface Functional {
   upsample_trilinear3d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_trilinear3d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_d: number | null, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   upsample_trilinear3d(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   upsample_trilinear3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_d?: number | null; scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_trilinear3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_d: number | null, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_trilinear3d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_d: number | null, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
@@ -2005,6 +2040,7 @@ export interface Functional {
   upsample_bicubic2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_bicubic2d(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   upsample_bicubic2d(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   upsample_bicubic2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_bicubic2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   upsample_bicubic2d_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
@@ -2013,6 +2049,7 @@ export interface Functional {
   _upsample_bilinear2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_bilinear2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   _upsample_bilinear2d_aa(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   _upsample_bilinear2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_bilinear2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_bilinear2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
@@ -2021,6 +2058,7 @@ export interface Functional {
   _upsample_bicubic2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_bicubic2d_aa(input: Tensor, output_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
   _upsample_bicubic2d_aa(input: Tensor, output_size: readonly number[] | null, align_corners: boolean, scale_factors: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The gradient of resizing. */
   _upsample_bicubic2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, options?: { scales_h?: number | null; scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_bicubic2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, options?: { scales_w?: number | null; out?: Tensor }): Tensor;
   _upsample_bicubic2d_aa_backward(grad_output: Tensor, output_size: number | readonly number[], input_size: number | readonly number[], align_corners: boolean, scales_h: number | null, scales_w: number | null, options?: { out?: Tensor }): Tensor;
@@ -2063,22 +2101,22 @@ export interface Functional {
   dsplit(input: Tensor, indices: readonly number[], options?: { out?: Tensor }): Tensor[];
   dsplit(input: Tensor, ...indices: number[]): Tensor[];
   dsplit(input: Tensor, ...args: [...indices: number[], options: { out?: Tensor }]): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_split.html */
+  /** `split` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_split.html */
   unsafe_split(input: Tensor, split_size: number, options?: { dim?: number; out?: Tensor }): Tensor[];
   unsafe_split(input: Tensor, split_size: number, dim: number, options?: { out?: Tensor }): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_split_with_sizes.html */
+  /** `split_with_sizes` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_split_with_sizes.html */
   unsafe_split_with_sizes(input: Tensor, split_sizes: readonly number[], options?: { dim?: number; out?: Tensor }): Tensor[];
   unsafe_split_with_sizes(input: Tensor, split_sizes: readonly number[], dim: number, options?: { out?: Tensor }): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_chunk.html */
+  /** `chunk` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.unsafe_chunk.html */
   unsafe_chunk(input: Tensor, chunks: number, options?: { dim?: number; out?: Tensor }): Tensor[];
   unsafe_chunk(input: Tensor, chunks: number, dim: number, options?: { out?: Tensor }): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.split_copy.html */
+  /** `split` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.split_copy.html */
   split_copy(input: Tensor, split_size: number, options?: { dim?: number; out?: Tensor }): Tensor[];
   split_copy(input: Tensor, split_size: number, dim: number, options?: { out?: Tensor }): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.split_with_sizes_copy.html */
+  /** `split_with_sizes` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.split_with_sizes_copy.html */
   split_with_sizes_copy(input: Tensor, split_sizes: readonly number[], options?: { dim?: number; out?: Tensor }): Tensor[];
   split_with_sizes_copy(input: Tensor, split_sizes: readonly number[], dim: number, options?: { out?: Tensor }): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.unbind_copy.html */
+  /** `unbind` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.unbind_copy.html */
   unbind_copy(input: Tensor, options?: { dim?: number; out?: Tensor }): Tensor[];
   unbind_copy(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor[];
   /** Tensors cut into chunks, the chunks of each number flattened and joined. @see https://docs.pytorch.org/docs/stable/generated/torch._chunk_cat.html */
@@ -2091,19 +2129,21 @@ export interface Functional {
   unique(input: Tensor, sorted: boolean, return_inverse: boolean, options?: { return_counts?: boolean; dim?: number | null; out?: Tensor }): Tensor;
   unique(input: Tensor, sorted: boolean, return_inverse: boolean, return_counts: boolean, options?: { dim?: number | null; out?: Tensor }): Tensor;
   unique(input: Tensor, sorted: boolean, return_inverse: boolean, return_counts: boolean, dim: number | null, options?: { out?: Tensor }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._unique2.html */
+  /** `unique` of all elements; what is not asked for is empty. @see https://docs.pytorch.org/docs/stable/generated/torch._unique2.html */
   _unique2(input: Tensor, options?: { sorted?: boolean; return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   _unique2(input: Tensor, sorted: boolean, options?: { return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   _unique2(input: Tensor, sorted: boolean, return_inverse: boolean, options?: { return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   _unique2(input: Tensor, sorted: boolean, return_inverse: boolean, return_counts: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch._unique.html */
+  /** `unique` of all elements, with where each one went. @see https://docs.pytorch.org/docs/stable/generated/torch._unique.html */
   _unique(input: Tensor, options?: { sorted?: boolean; return_inverse?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
   _unique(input: Tensor, sorted: boolean, options?: { return_inverse?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor];
   _unique(input: Tensor, sorted: boolean, return_inverse: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
+  /** `unique` along a dimension. */
   unique_dim(input: Tensor, dim: number, options?: { sorted?: boolean; return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   unique_dim(input: Tensor, dim: number, sorted: boolean, options?: { return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   unique_dim(input: Tensor, dim: number, sorted: boolean, return_inverse: boolean, options?: { return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   unique_dim(input: Tensor, dim: number, sorted: boolean, return_inverse: boolean, return_counts: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** `unique_consecutive` along a dimension. */
   unique_dim_consecutive(input: Tensor, dim: number, options?: { return_inverse?: boolean; return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   unique_dim_consecutive(input: Tensor, dim: number, return_inverse: boolean, options?: { return_counts?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
   unique_dim_consecutive(input: Tensor, dim: number, return_inverse: boolean, return_counts: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
@@ -2150,6 +2190,7 @@ export interface Functional {
   std_mean(input: Tensor, dim: number | readonly number[] | null, unbiased: boolean, keepdim: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor];
   /** The covariance of variables (rows) over observations (columns), which may have frequencies and weights. @see https://docs.pytorch.org/docs/stable/generated/torch.cov.html */
   cov(input: Tensor, options?: { correction?: number; fweights?: Tensor | null; aweights?: Tensor | null; out?: Tensor }): Tensor;
+  /** `cov` without the checks of its weights. */
   _cov(input: Tensor, correction: number, fweights: Tensor | null, aweights: Tensor | null, options?: { out?: Tensor }): Tensor;
   /** The correlation of variables (rows) over observations (columns). @see https://docs.pytorch.org/docs/stable/generated/torch.corrcoef.html */
   corrcoef(input: Tensor, options?: { out?: Tensor }): Tensor;

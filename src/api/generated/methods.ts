@@ -542,7 +542,7 @@ export interface TensorMethods {
   mean(dim: number | readonly number[] | null, options?: { keepdim?: boolean; dtype?: DType | null }): Tensor;
   mean(dim: number | readonly number[] | null, keepdim: boolean, options?: { dtype?: DType | null }): Tensor;
   mean(options?: { dtype?: DType | null }): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sum_to_size.html */
+  /** Sums to a shape that broadcasts to the tensor's own. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.sum_to_size.html */
   sum_to_size(size: readonly number[]): Tensor;
   sum_to_size(...size: number[]): Tensor;
   /** The product of all elements, or along a dimension. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.prod.html */
@@ -563,9 +563,9 @@ export interface TensorMethods {
   any(options?: { dim?: readonly number[] | null; keepdim?: boolean }): Tensor;
   any(dim: readonly number[] | null, options?: { keepdim?: boolean }): Tensor;
   any(dim: readonly number[] | null, keepdim: boolean): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._is_all_true.html */
+  /** Whether all elements are true. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._is_all_true.html */
   _is_all_true(): Tensor;
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._is_any_true.html */
+  /** Whether any element is true. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor._is_any_true.html */
   _is_any_true(): Tensor;
   /** How many elements are not zero. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.count_nonzero.html */
   count_nonzero(dim: readonly number[]): Tensor;
@@ -1061,13 +1061,13 @@ export interface TensorMethods {
   dsplit(sections: number): Tensor[];
   dsplit(indices: readonly number[]): Tensor[];
   dsplit(...indices: number[]): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_split.html */
+  /** `split` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_split.html */
   unsafe_split(split_size: number, options?: { dim?: number }): Tensor[];
   unsafe_split(split_size: number, dim: number): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_split_with_sizes.html */
+  /** `split_with_sizes` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_split_with_sizes.html */
   unsafe_split_with_sizes(split_sizes: readonly number[], options?: { dim?: number }): Tensor[];
   unsafe_split_with_sizes(split_sizes: readonly number[], dim: number): Tensor[];
-  /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_chunk.html */
+  /** `chunk` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_chunk.html */
   unsafe_chunk(chunks: number, options?: { dim?: number }): Tensor[];
   unsafe_chunk(chunks: number, dim: number): Tensor[];
   /** The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unique.html */
