@@ -26,25 +26,41 @@ const profiles: Record<string, Partial<PrintOptions>> = {
   full: { precision: 4, threshold: Infinity, edgeitems: 3, linewidth: 80, sci_mode: null },
 };
 
-/** Changes how tensors are printed. */
+/** Changes how tensors are printed. As in PyTorch, a call without `sci_mode` makes the notation automatic again. */
 export function set_printoptions(change: Partial<PrintOptions> & { profile?: "default" | "short" | "full" }): void {
-  const { profile, ...rest } = change;
-  Object.assign(options, profile ? profiles[profile] : {}, rest);
+  const { profile, sci_mode = null, ...rest } = change;
+  Object.assign(options, profile ? profiles[profile] : {}, rest, { sci_mode });
 }
 
-/** Python's `{:.pf}`: exact ties go to the even digit. */
+/** Digits beyond those printed that show whether a number lies halfway between two printed ones. */
+const moreDigits = 40;
+
+/**
+ * Python rounds exact ties to the even digit where JavaScript rounds them up. `short` is JavaScript's rounding, `long` the
+ * same number with more digits; both end in digits.
+ */
+function evenAtTies(short: string, long: string): string {
+  const tail = long.slice(short.length);
+  if (!/^\.?50*$/.test(tail)) return short;
+  const down = long.slice(0, short.length);
+  return Number(down[down.length - 1]) % 2 === 0 ? down : short;
+}
+
+/** Python's `{:.pf}`. */
 function fixed(x: number, precision: number): string {
   if (!Number.isFinite(x)) return python(x);
-  const text = x.toFixed(precision);
-  const exact = x.toFixed(Math.min(100, precision + 40));
-  const tail = exact.slice(exact.indexOf(".") + 1 + precision);
-  if (!/^50*$/.test(tail) || precision + 40 > 100) return text;
-  const down = exact.slice(0, exact.length - tail.length).replace(/\.$/, "");
-  return Number(down[down.length - 1]) % 2 === 0 ? down : text;
+  if (Math.abs(x) >= 1e21) return BigInt(x).toString() + (precision > 0 ? `.${"0".repeat(precision)}` : "");
+  return evenAtTies(x.toFixed(precision), x.toFixed(Math.min(100, precision + moreDigits)));
 }
 
-const scientific = (x: number, precision: number): string =>
-  Number.isFinite(x) ? x.toExponential(precision).replace(/e([+-])(\d)$/, "e$10$2") : python(x);
+/** Python's `{:.pe}`: the exponent has two digits. */
+function scientific(x: number, precision: number): string {
+  if (!Number.isFinite(x)) return python(x);
+  const [short, exponent] = x.toExponential(precision).split("e");
+  const [long, sameExponent] = x.toExponential(Math.min(100, precision + moreDigits)).split("e");
+  const digits = exponent === sameExponent ? evenAtTies(short, long) : short;
+  return `${digits}e${exponent.replace(/^([+-])(\d)$/, "$10$2")}`;
+}
 
 const python = (x: number): string => (Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf");
 
@@ -123,7 +139,8 @@ type Shown = HostValue | typeof gap | readonly Shown[];
 
 function vectorText(items: readonly Shown[], indent: number, format: Format, width: number): string {
   const perLine = Math.max(1, Math.floor((options.linewidth - indent) / (width + 2)));
-  const cells = items.map((v) => (v === gap ? " ..." : format(v as HostValue)));
+  const ellipsis = options.edgeitems === 0 ? "..." : " ...";
+  const cells = items.map((v) => (v === gap ? ellipsis : format(v as HostValue)));
   const lines: string[] = [];
   for (let i = 0; i < cells.length; i += perLine) lines.push(cells.slice(i, i + perLine).join(", "));
   return `[${lines.join(`,\n${" ".repeat(indent + 1)}`)}]`;
@@ -174,11 +191,12 @@ function elementsText(t: Tensor, indent: number): string {
 function suffixesOf(t: Tensor): string[] {
   const suffixes: string[] = [];
   if (t.device.type !== "cpu") suffixes.push(`device='${t.device.toString()}'`);
-  const isDefault = [get_default_dtype(), get_default_dtype().to_complex(), int64, bool].includes(t.dtype);
-  if (t.is_meta) suffixes.push(`size=(${tupleText(t.shape)})`);
-  else if (t.numel() === 0 && t.ndim !== 1) suffixes.push(`size=(${tupleText(t.shape)})`);
-  if (t.numel() === 0 && !t.is_meta ? t.dtype !== get_default_dtype() : !isDefault)
-    suffixes.push(`dtype=${t.dtype.toString()}`);
+  const isEmpty = t.numel() === 0;
+  if (t.is_meta || (isEmpty ? t.ndim !== 1 : options.edgeitems === 0)) suffixes.push(`size=(${tupleText(t.shape)})`);
+  const implied = [get_default_dtype(), get_default_dtype().to_complex(), int64, bool];
+  // without elements nothing tells integers and booleans from floats
+  const isImplied = t.is_meta || isEmpty ? t.dtype === get_default_dtype() : implied.includes(t.dtype);
+  if (!isImplied) suffixes.push(`dtype=${t.dtype.toString()}`);
   if (t.grad_fn) suffixes.push(`grad_fn=${t.grad_fn.toString()}`);
   else if (t.requires_grad) suffixes.push("requires_grad=True");
   return suffixes;
