@@ -31,25 +31,40 @@ const opDb = (atol: number, rtol: number): ListedTolerance => ({
   rtol,
   reason: "PyTorch's op_db overrides it so",
 });
-/** PyTorch on CPU rounds to bfloat16 between partial sums; here they are float32, and one rounding ends the sum. */
-const roundsBetween: ListedTolerance = {
-  atol: 0.15,
+/**
+ * PyTorch on CPU rounds to bfloat16 between partial sums; here they are float32, and one rounding ends the sum. Against
+ * float64, PyTorch's recorded results of these operators are off by twice what rounding the exact result costs.
+ */
+const roundsBetween = (atol: number): ListedTolerance => ({
+  atol,
   rtol: 1.6e-2,
   reason: "PyTorch rounds to bfloat16 between partial sums",
-};
+});
 
 /** By the name of the recording, or of the operator without its variant or overload, then by dtype. */
 export const tolerances: Readonly<Record<string, Readonly<Record<string, ListedTolerance>>>> = {
   addbmm: { bfloat16: opDb(0.2, 0.6), float32: opDb(1.3e-4, 1.3e-4) },
   baddbmm: { complex64: opDb(4e-5, 1.2e-3) },
-  "nn.functional.conv_transpose1d": { bfloat16: roundsBetween, float32: opDb(1e-4, 1.5e-5) },
-  "nn.functional.conv_transpose3d": { bfloat16: roundsBetween, float32: opDb(2e-4, 2e-4) },
+  "nn.functional.conv_transpose1d": { bfloat16: roundsBetween(0.15), float32: opDb(1e-4, 1.5e-5) },
+  "nn.functional.conv_transpose2d": { bfloat16: roundsBetween(0.15) },
+  "nn.functional.conv_transpose3d": { bfloat16: roundsBetween(0.4), float32: opDb(2e-4, 2e-4) },
   "nn.functional.scaled_dot_product_attention": { float32: opDb(5e-5, 5e-6) },
-  _unsafe_masked_index_put_accumulate: { bfloat16: roundsBetween },
+  _unsafe_masked_index_put_accumulate: { bfloat16: roundsBetween(0.15) },
 };
 
+/** The same for gradients. */
+const gradientTolerances: typeof tolerances = {
+  logcumsumexp: {
+    float32: { atol: 1e-3, rtol: 5e-3, reason: "PyTorch's formula cancels: it is off by 1e-3 from float64 itself" },
+  },
+};
+
+function find(table: typeof tolerances, op: string, dtype: DType): Tolerance | undefined {
+  return (table[op] ?? table[op.replace(/\.\w+$/, "")])?.[dtype.name];
+}
+
 /** The tolerance for results of this type. Integers and booleans are exact. */
-export function toleranceFor(op: string, dtype: DType): Tolerance {
-  const listed = tolerances[op] ?? tolerances[op.replace(/\.\w+$/, "")];
-  return listed?.[dtype.name] ?? general[dtype.name] ?? exact;
+export function toleranceFor(op: string, dtype: DType, isGradient = false): Tolerance {
+  const listed = isGradient ? find(gradientTolerances, op, dtype) : undefined;
+  return listed ?? find(tolerances, op, dtype) ?? general[dtype.name] ?? exact;
 }
