@@ -4,6 +4,7 @@
  */
 import { no_grad } from "../autograd/index.js";
 import { tensor as makeTensor } from "../api/index.js";
+import { float64 } from "../schema/dtype.js";
 import { TorchValueError } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { t } from "./aten.js";
@@ -85,12 +86,16 @@ export const trunc_normal_ = define(
     const low = normalCdf((a - mean) / std);
     const high = normalCdf((b - mean) / std);
     return no_grad(() => {
-      tensor.uniform_(2 * low - 1, 2 * high - 1, { generator });
-      return tensor
+      // the distribution function is flat in the tails: there only float64 tells its values apart
+      const inTail = high < 0.01 || low > 0.99;
+      const draw = inTail ? t.empty(tensor.shape, { dtype: float64, device: tensor.device }) : tensor;
+      draw.uniform_(2 * low - 1, 2 * high - 1, { generator });
+      draw
         .erfinv_()
         .mul_(std * Math.SQRT2)
         .add_(mean)
         .clamp_(a, b);
+      return inTail ? tensor.copy_(draw) : tensor;
     });
   },
 );

@@ -188,7 +188,7 @@ export class Module {
 
   /** Every parameter with its dotted name; a shared one under its first name only, unless `remove_duplicate` is false. */
   named_parameters(...args: Args<typeof membersArgs.text>): IterableIterator<[string, Parameter]> {
-    return namedMembers(this, (m) => membersOf(m).parameters, membersArgs.bind(args));
+    return namedMembers(this, (m) => m.parameters, membersArgs.bind(args));
   }
   /** Every parameter once. */
   *parameters(recurse: boolean | { recurse?: boolean } = true): IterableIterator<Parameter> {
@@ -196,7 +196,7 @@ export class Module {
   }
   /** Every buffer with its dotted name. */
   named_buffers(...args: Args<typeof membersArgs.text>): IterableIterator<[string, Tensor]> {
-    return namedMembers(this, (m) => membersOf(m).buffers, membersArgs.bind(args));
+    return namedMembers(this, (m) => m.buffers, membersArgs.bind(args));
   }
   /** Every buffer once. */
   *buffers(recurse: boolean | { recurse?: boolean } = true): IterableIterator<Tensor> {

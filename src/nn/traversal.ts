@@ -1,17 +1,28 @@
 /** @file Walks over a module and everything below it. */
-import { isModule, membersOf, valueOf } from "./members.js";
+import { isModule, membersOf, valueOf, type AllMembers } from "./members.js";
 import { TorchAttributeError } from "./errors.js";
 import type { Module } from "./module.js";
 
 const join = (prefix: string, name: string): string => (prefix === "" ? name : `${prefix}.${name}`);
 
-/** Modules with dotted names, parents first. With `seen`, each once. */
-export function* walk(module: Module, prefix: string, seen: Set<Module> | null): IterableIterator<[string, Module]> {
+interface Visit {
+  readonly path: string;
+  readonly module: Module;
+  readonly members: AllMembers;
+}
+
+/** The module and those below it, parents first. With `seen`, each once. */
+function* visit(module: Module, path: string, seen: Set<Module> | null): IterableIterator<Visit> {
   if (seen?.has(module)) return;
   seen?.add(module);
-  yield [prefix, module];
-  for (const [name, child] of membersOf(module).modules)
-    if (child !== null) yield* walk(child, join(prefix, name), seen);
+  const members = membersOf(module);
+  yield { path, module, members };
+  for (const [name, child] of members.modules) if (child !== null) yield* visit(child, join(path, name), seen);
+}
+
+/** Modules with dotted names, parents first. With `seen`, each once. */
+export function* walk(module: Module, prefix: string, seen: Set<Module> | null): IterableIterator<[string, Module]> {
+  for (const { path, module: found } of visit(module, prefix, seen)) yield [path, found];
 }
 
 export interface MembersOptions {
@@ -23,13 +34,15 @@ export interface MembersOptions {
 /** Parameters or buffers with dotted names. */
 export function* namedMembers<T>(
   module: Module,
-  members: (m: Module) => ReadonlyMap<string, T | null>,
+  kind: (members: AllMembers) => ReadonlyMap<string, T | null>,
   { prefix, recurse, remove_duplicate }: MembersOptions,
 ): IterableIterator<[string, T]> {
   const seen = new Set<T>();
-  const modules = recurse ? walk(module, prefix, remove_duplicate ? new Set() : null) : [[prefix, module] as const];
-  for (const [path, m] of modules) {
-    for (const [name, value] of members(m)) {
+  const all = recurse
+    ? visit(module, prefix, remove_duplicate ? new Set() : null)
+    : [{ path: prefix, members: membersOf(module) }];
+  for (const { path, members } of all) {
+    for (const [name, value] of kind(members)) {
       if (value === null || seen.has(value)) continue;
       if (remove_duplicate) seen.add(value);
       yield [join(path, name), value];

@@ -6,13 +6,13 @@ import { define } from "../signature.js";
 
 type Ints = number | readonly number[];
 
-/** What a pool gives: its values, and with return_indices also where they came from. */
-type Pooled<R> = R extends true ? [Tensor, Tensor] : Tensor;
-
 export const avg_pool1d = aten("avg_pool1d");
 export const avg_pool2d = aten("avg_pool2d");
 export const avg_pool3d = aten("avg_pool3d");
 export const adaptive_avg_pool1d = aten("adaptive_avg_pool1d");
+export const max_pool1d_with_indices = aten("max_pool1d_with_indices");
+export const max_pool2d_with_indices = aten("max_pool2d_with_indices");
+export const max_pool3d_with_indices = aten("max_pool3d_with_indices");
 
 const repeated = (x: Ints, n: number): readonly number[] => (typeof x === "number" ? new Array<number>(n).fill(x) : x);
 
@@ -109,25 +109,36 @@ export const max_pool3d = maxPoolOf(
   (...a) => t.max_pool3d_with_indices(...a),
 );
 
-const chosen = <R extends boolean>(results: readonly Tensor[], both: R): Pooled<R> =>
-  (both ? results : results[0]) as Pooled<R>;
+type Sizes = number | readonly (number | null)[];
+
+/** A pool to a given size that also gives the indices of its maxima when asked to. */
+interface AdaptiveMaxPool<S> {
+  (input: Tensor, output_size: S, return_indices: true | { return_indices: true }): [Tensor, Tensor];
+  (input: Tensor, output_size: S, return_indices?: false | { return_indices?: false }): Tensor;
+}
+
+function adaptiveMaxPoolOf<S extends Sizes>(
+  dims: number,
+  pool: (input: Tensor, size: S) => Tensor[],
+): AdaptiveMaxPool<S> {
+  return define(
+    `adaptive_max_pool${dims}d(Tensor input, sizes output_size, bool return_indices=False)` as "adaptive_max_pool2d(Tensor input, sizes output_size, bool return_indices=False)",
+    ({ input, output_size, return_indices }) => {
+      const results = pool(input, output_size as S);
+      return return_indices ? results : results[0];
+    },
+  ) as unknown as AdaptiveMaxPool<S>;
+}
 
 /** The maximum of windows such that the result has this size; with return_indices also where they are. */
-export const adaptive_max_pool1d = define(
-  "adaptive_max_pool1d(Tensor input, ints output_size, bool return_indices=False)",
-  ({ input, output_size, return_indices }) => chosen(t.adaptive_max_pool1d(input, output_size), return_indices),
+export const adaptive_max_pool1d = adaptiveMaxPoolOf<Ints>(1, (x, size) => t.adaptive_max_pool1d(x, size));
+/** The maximum of windows such that the result has this size; with return_indices also where they are. */
+export const adaptive_max_pool2d = adaptiveMaxPoolOf<Sizes>(2, (x, size) =>
+  t.adaptive_max_pool2d(x, withDefaults(size, x.shape)),
 );
 /** The maximum of windows such that the result has this size; with return_indices also where they are. */
-export const adaptive_max_pool2d = define(
-  "adaptive_max_pool2d(Tensor input, sizes output_size, bool return_indices=False)",
-  ({ input, output_size, return_indices }) =>
-    chosen(t.adaptive_max_pool2d(input, withDefaults(output_size, input.shape)), return_indices),
-);
-/** The maximum of windows such that the result has this size; with return_indices also where they are. */
-export const adaptive_max_pool3d = define(
-  "adaptive_max_pool3d(Tensor input, sizes output_size, bool return_indices=False)",
-  ({ input, output_size, return_indices }) =>
-    chosen(t.adaptive_max_pool3d(input, withDefaults(output_size, input.shape)), return_indices),
+export const adaptive_max_pool3d = adaptiveMaxPoolOf<Sizes>(3, (x, size) =>
+  t.adaptive_max_pool3d(x, withDefaults(size, x.shape)),
 );
 
 function fractionalSize(dims: number, input: Tensor, size: Ints | null, ratio: Ints | null): readonly number[] {
@@ -145,24 +156,43 @@ function samplesFor(dims: number, input: Tensor): Tensor {
   return t.rand([batch, input.shape[input.ndim - dims - 1], dims], { dtype: input.dtype, device: input.device });
 }
 
+interface FractionalOptions {
+  output_size?: Ints | null;
+  output_ratio?: Ints | null;
+  _random_samples?: Tensor | null;
+}
+/** A pool over random windows that also gives the indices of its maxima when asked to. */
+interface FractionalMaxPool {
+  (input: Tensor, kernel_size: Ints, options: FractionalOptions & { return_indices: true }): [Tensor, Tensor];
+  (input: Tensor, kernel_size: Ints, options: FractionalOptions & { return_indices?: false }): Tensor;
+  (
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | null,
+    output_ratio?: Ints | null,
+    return_indices?: false,
+    _random_samples?: Tensor | null,
+  ): Tensor;
+}
+
+function fractionalMaxPoolOf(
+  dims: number,
+  pool: (input: Tensor, kernel: Ints, size: readonly number[], samples: Tensor) => Tensor[],
+): FractionalMaxPool {
+  return define(
+    `fractional_max_pool${dims}d(Tensor input, ints kernel_size, ints? output_size=None, floats? output_ratio=None, bool return_indices=False, Tensor? _random_samples=None)` as "fractional_max_pool2d(Tensor input, ints kernel_size, ints? output_size=None, floats? output_ratio=None, bool return_indices=False, Tensor? _random_samples=None)",
+    (a) => {
+      const size = fractionalSize(dims, a.input, a.output_size, a.output_ratio);
+      const results = pool(a.input, a.kernel_size, size, a._random_samples ?? samplesFor(dims, a.input));
+      return a.return_indices ? results : results[0];
+    },
+  ) as FractionalMaxPool;
+}
+
 /** Max pooling over windows whose places are drawn at random. */
-export const fractional_max_pool2d = define(
-  "fractional_max_pool2d(Tensor input, ints kernel_size, ints? output_size=None, floats? output_ratio=None, bool return_indices=False, Tensor? _random_samples=None)",
-  (a) => {
-    const size = fractionalSize(2, a.input, a.output_size, a.output_ratio);
-    const results = t.fractional_max_pool2d(a.input, a.kernel_size, size, a._random_samples ?? samplesFor(2, a.input));
-    return chosen(results, a.return_indices);
-  },
-);
+export const fractional_max_pool2d = fractionalMaxPoolOf(2, (...a) => t.fractional_max_pool2d(...a));
 /** Max pooling over windows whose places are drawn at random. */
-export const fractional_max_pool3d = define(
-  "fractional_max_pool3d(Tensor input, ints kernel_size, ints? output_size=None, floats? output_ratio=None, bool return_indices=False, Tensor? _random_samples=None)",
-  (a) => {
-    const size = fractionalSize(3, a.input, a.output_size, a.output_ratio);
-    const results = t.fractional_max_pool3d(a.input, a.kernel_size, size, a._random_samples ?? samplesFor(3, a.input));
-    return chosen(results, a.return_indices);
-  },
-);
+export const fractional_max_pool3d = fractionalMaxPoolOf(3, (...a) => t.fractional_max_pool3d(...a));
 
 /** The size of the input that a max pool had, or the given one when that is possible. */
 function unpoolSize(

@@ -141,19 +141,19 @@ export class AdaptiveAvgPool3d extends functionLayer(
 /** Maxima of (N, C, L) such that the result has this size. */
 export class AdaptiveMaxPool1d extends functionLayer(
   "AdaptiveMaxPool1d.__init__(ints output_size, bool return_indices=False)",
-  (m, x) => F.adaptive_max_pool1d(x, m.output_size, m.return_indices) as Tensor,
+  (m, x) => F.adaptive_max_pool1d(x, m.output_size, m.return_indices as false),
   { repr: outputText },
 ) {}
 /** Maxima of (N, C, H, W) such that the result has this size. */
 export class AdaptiveMaxPool2d extends functionLayer(
   "AdaptiveMaxPool2d.__init__(sizes output_size, bool return_indices=False)",
-  (m, x) => F.adaptive_max_pool2d(x, m.output_size, m.return_indices) as Tensor,
+  (m, x) => F.adaptive_max_pool2d(x, m.output_size, m.return_indices as false),
   { repr: outputText },
 ) {}
 /** Maxima of (N, C, D, H, W) such that the result has this size. */
 export class AdaptiveMaxPool3d extends functionLayer(
   "AdaptiveMaxPool3d.__init__(sizes output_size, bool return_indices=False)",
-  (m, x) => F.adaptive_max_pool3d(x, m.output_size, m.return_indices) as Tensor,
+  (m, x) => F.adaptive_max_pool3d(x, m.output_size, m.return_indices as false),
   { repr: outputText },
 ) {}
 
@@ -183,9 +183,9 @@ export class FractionalMaxPool2d extends functionLayer(
       m.kernel_size,
       m.output_size,
       m.output_ratio,
-      m.return_indices,
+      m.return_indices as false,
       m._random_samples,
-    ) as Tensor,
+    ),
   fractional(2),
 ) {}
 /** Max pooling of (N, C, D, H, W) over windows at random places. */
@@ -197,9 +197,9 @@ export class FractionalMaxPool3d extends functionLayer(
       m.kernel_size,
       m.output_size,
       m.output_ratio,
-      m.return_indices,
+      m.return_indices as false,
       m._random_samples,
-    ) as Tensor,
+    ),
   fractional(3),
 ) {}
 
