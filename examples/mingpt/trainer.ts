@@ -28,7 +28,7 @@ export interface TrainerConfig {
 }
 
 export const defaultTrainer: Omit<TrainerConfig, "device"> = {
-  max_iters: 600,
+  max_iters: 400,
   batch_size: 32,
   learning_rate: 2e-3,
   betas: [0.9, 0.95],
