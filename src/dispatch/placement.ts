@@ -1,5 +1,6 @@
 /** @file The device of a call. */
 import type { Overload } from "../ops/registry.js";
+import { torchFunctions } from "../ops/torch_ref.js";
 import { TorchError } from "../schema/index.js";
 import { device as deviceOf, Generator, get_default_device, Tensor, type Device } from "../tensor/index.js";
 import { flatTensors } from "./arguments.js";
@@ -7,6 +8,7 @@ import { currentTrace } from "./trace.js";
 
 /** The device on which the call runs; throws when the tensors are on several. A 0-dim CPU tensor may join any. */
 export function deviceFor(overload: Overload, args: unknown[]): Device {
+  if (overload.entry.definition.shapeOnly) moveShapes(overload, args);
   let found: Device | null = null;
   let mixed = false;
   for (let i = 0; i < args.length; i++) {
@@ -30,6 +32,17 @@ export function deviceFor(overload: Overload, args: unknown[]): Device {
   const g = overload.index.get("generator");
   const generator = g === undefined ? null : args[g];
   return generator instanceof Generator ? generator.device : (currentTrace()?.device ?? get_default_device());
+}
+
+/** `zeros_like(x, { device })` reads only x's type and shape: a tensor there stands for it. */
+function moveShapes(overload: Overload, args: unknown[]): void {
+  const at = overload.index.get("device");
+  const given = at === undefined ? null : args[at];
+  if (given === null || given === undefined) return;
+  const device = deviceOf(given as Device);
+  args.forEach((a, i) => {
+    if (a instanceof Tensor && a.device !== device) args[i] = torchFunctions().empty(a.shape, { dtype: a.dtype, device });
+  });
 }
 
 function unifyDevices(args: unknown[]): Device {

@@ -271,6 +271,10 @@ describe("calls", () => {
     expect(x.mul(2).sum(0).shape).toEqual([4]);
     expect(() => x.tolist()).toThrow("no data");
   });
+  it("makes tensors like others on another device", () => {
+    expect(torch.ones_like(torch.empty(2, { device: "meta" }), { device: "tpu" }).tolist()).toEqual([1, 1]);
+    expect(f32([1, 2]).new_zeros([1], { device: "tpu" }).device.toString()).toBe("tpu:0");
+  });
   it("writes to out and gives it the result's shape", () => {
     const out = torch.empty(0);
     expect(torch.add(f32([1, 2]), 1, { out })).toBe(out);
