@@ -9,6 +9,11 @@ export function debugProgram(name: string, text: string): void {
 
 /** Level 3: each call that runs, with its tensors. */
 export const debugCalls = level >= 3;
-export function debugCall(name: string, tensors: readonly { dtype: { name: string }; shape: readonly number[] }[]): void {
-  process.stderr.write(`torch-tpu: ${name}(${tensors.map((t) => `${t.dtype.name}[${t.shape.join(",")}]`).join(", ")})\n`);
+export function debugCall(
+  name: string,
+  tensors: readonly { dtype: { name: string }; shape: readonly number[] }[],
+): void {
+  process.stderr.write(
+    `torch-tpu: ${name}(${tensors.map((t) => `${t.dtype.name}[${t.shape.join(",")}]`).join(", ")})\n`,
+  );
 }

@@ -41,7 +41,8 @@ function moveShapes(overload: Overload, args: unknown[]): void {
   if (given === null || given === undefined) return;
   const device = deviceOf(given as Device);
   args.forEach((a, i) => {
-    if (a instanceof Tensor && a.device !== device) args[i] = torchFunctions().empty(a.shape, { dtype: a.dtype, device });
+    if (a instanceof Tensor && a.device !== device)
+      args[i] = torchFunctions().empty(a.shape, { dtype: a.dtype, device });
   });
 }
 
