@@ -3,7 +3,8 @@ import type { DType } from "../schema/dtype.js";
 import { BuilderCore } from "./builder_core.js";
 import { checkScalar, denseLiteral, literalText, type ConstantData, type Literal, type Scalar } from "./literal.js";
 import { checkDim, checkShape, fail, mlirType } from "./types.js";
-import { Value, type OpDef } from "./value.js";
+import type { Value } from "./value.js";
+import { type OpDef } from "./value.js";
 
 const CONSTANT: OpDef<Literal> = {
   name: "stablehlo.constant",

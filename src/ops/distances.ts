@@ -16,7 +16,7 @@ function pairwise(t: Torch, x1: Tensor, x2: Tensor, p: number): Tensor {
   return t.linalg_vector_norm(t.sub(t.unsqueeze(x1, -2), t.unsqueeze(x2, -3)), p, [-1]);
 }
 
-for (const [name, schema] of [
+for (const [, schema] of [
   ["cdist", "cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor"],
   ["_cdist_forward", "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"],
 ] as const) {

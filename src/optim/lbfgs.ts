@@ -2,7 +2,7 @@
 import { functional } from "../api/index.js";
 import { enable_grad, ModeGuard } from "../autograd/index.js";
 import { TorchError, TorchTypeError, TorchValueError } from "../schema/index.js";
-import { Tensor } from "../tensor/index.js";
+import type { Tensor } from "../tensor/index.js";
 import { byName, type Ordered } from "./arguments.js";
 import { asReal } from "./eager.js";
 import { strongWolfe } from "./line_search.js";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as torch from "../index.js";
 import * as nn from "../nn/index.js";
+import type { Optimizer } from "./index.js";
 import { Adam, AdamW, LBFGS, register_optimizer_step_post_hook, RMSprop, SGD, type OptimizerState } from "./index.js";
 import { gradient, parameters } from "./testing/trajectories.js";
 
@@ -120,7 +121,7 @@ describe("errors in PyTorch's words", () => {
     ],
     [
       "no closure",
-      () => (new LBFGS([one()]) as SGD).step(),
+      () => (new LBFGS([one()]) as Optimizer).step(),
       "LBFGS.step() missing 1 required positional argument: 'closure'",
     ],
     ["differentiable", () => new SGD([one()], { differentiable: true }), "differentiable"],
@@ -140,7 +141,7 @@ describe("errors in PyTorch's words", () => {
 });
 
 describe("state", () => {
-  const drive = (optimizer: SGD | RMSprop, params: torch.Tensor[], from: number, to: number): void => {
+  const drive = (optimizer: Optimizer, params: torch.Tensor[], from: number, to: number): void => {
     for (let s = from; s < to; s++) {
       params.forEach((p, i) => (p.grad = gradient(p, i, s)));
       optimizer.step();
