@@ -12,7 +12,12 @@ function smallOperators(figures: Figures): void {
   const leaf = torch.ones(4, 4, { ...device, requires_grad: true });
   const wait = (t: torch.Tensor): unknown => t.numpy();
   figures.add = repeated("us", 2000, () => a.add(b), wait);
-  figures.add_grad = repeated("us", 2000, () => leaf.add(b).detach(), wait);
+  figures.add_grad = repeated(
+    "us",
+    2000,
+    () => leaf.add(b),
+    (t) => wait(t.detach()),
+  );
   figures.add_read = repeated("us", 300, () => a.add(b).numpy());
   figures.chain10_read = repeated("us", 100, () => {
     let x = a;

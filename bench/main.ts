@@ -1,7 +1,7 @@
 /** @file `npm run bench -- eager`: our figures, and with --peers those of PyTorch, JAX and TorchTPU in the same run. */
 import { spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -39,6 +39,7 @@ function sidesOf(peers: string | undefined): Side[] {
     { name: "PyTorch", command: [join(peers, "run-torch"), peerScript("torch_eager.py")] },
     { name: "JAX", command: [join(peers, "jax/bin/python"), peerScript("jax_eager.py")] },
     { name: "TorchTPU", command: [join(peers, "run-torch_tpu"), peerScript("torch_eager.py"), "tpu"] },
+    { name: "TorchTPU fused", command: [join(peers, "run-torch_tpu"), peerScript("torch_eager.py"), "tpu", "fused"] },
   ];
   for (const side of known) {
     if (existsSync(side.command[0])) sides.push(side);
@@ -53,7 +54,7 @@ function measure(side: Side): Figures | null {
     ...process.env,
     TORCH_TPU_PROGRAM_CACHE: "off",
     TORCH_TPU_QUIET: "1",
-    TORCHINDUCTOR_CACHE_DIR: join("/tmp", `bench-${side.name}`),
+    TORCHINDUCTOR_CACHE_DIR: join(tmpdir(), `bench-${side.name.replaceAll(" ", "-")}`),
   };
   const { stdout, stderr, status } = spawnSync(command, args, { encoding: "utf8", env, maxBuffer: 1 << 26 });
   const line = stdout?.trim().split("\n").pop() ?? "";
@@ -66,9 +67,10 @@ interface Summary {
   readonly metric: string;
   readonly side: string;
   readonly unit: string;
-  /** Median of the rounds' medians, the least of all, and the rounds' medians themselves. */
+  /** Median of the rounds' medians, the least single figure, and the rounds' medians with their spread, max - min. */
   readonly median: number;
   readonly min: number;
+  readonly spread: number;
   readonly rounds: readonly number[];
 }
 
@@ -85,6 +87,7 @@ function summarize(sides: readonly Side[], runs: ReadonlyMap<string, Figures[]>)
           unit: figures[0].unit,
           median: median(rounds),
           min: Math.min(...figures.map((f) => f.min)),
+          spread: Math.max(...rounds) - Math.min(...rounds),
           rounds,
         },
       ];
@@ -92,12 +95,15 @@ function summarize(sides: readonly Side[], runs: ReadonlyMap<string, Figures[]>)
   );
 }
 
+/** Three digits that matter. */
+const short = (x: number): string => (x >= 100 ? x.toFixed(0) : x >= 0.1 ? x.toFixed(2) : x.toPrecision(2));
+
 function print(sides: readonly Side[], summaries: readonly Summary[]): void {
-  const cell = (s: Summary | undefined): string => (s ? `${s.median.toFixed(2)} (${s.min.toFixed(2)})` : "");
+  const cell = (s: Summary | undefined): string => (s ? `${short(s.median)} (${short(s.min)})` : "");
   const table = rows.map(([metric, title]) => {
     const found = sides.map(({ name }) => summaries.find((s) => s.metric === metric && s.side === name));
     const unit = found.find(Boolean)?.unit ?? "";
-    const ratios = found.slice(1).map((s) => (s && found[0] ? (found[0].median / s.median).toFixed(2) : ""));
+    const ratios = found.slice(1).map((s) => (s && found[0] ? short(found[0].median / s.median) : ""));
     return [title, unit === "us" ? "µs" : unit, ...found.map(cell), ...ratios];
   });
   const head = [
