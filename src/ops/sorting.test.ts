@@ -39,6 +39,9 @@ describe("topk", () => {
       { numRuns: 25 },
     );
   });
+  it("takes both zeros for equal", () => {
+    expect(torch.topk(float([-0, 0, -Infinity]), 2)[1].tolist()).toEqual([0, 1]);
+  });
   it("takes a NaN with its sign bit set for a NaN", () => {
     const x = torch.neg(float([NaN, 1, 2]));
     expect(torch.topk(x, 1)[1].tolist()).toEqual([0]);

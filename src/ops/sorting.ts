@@ -53,7 +53,8 @@ op("msort(Tensor self) -> Tensor", {
 function largestAlong(h: Builder, x: Value, dim: number, k: number): Value[] {
   const order = x.shape.map((_, i) => i).filter((i) => i !== dim);
   const rows = h.transpose(cast(h, x, float32), [...order, dim]);
-  const positive = h.add(rows, h.zerosLike(rows));
+  // not rows + 0, which XLA simplifies to rows
+  const positive = h.select(h.compare(rows, h.zerosLike(rows), "EQ"), h.zerosLike(rows), rows);
   const keys = h.select(nanMask(h, rows)!, h.fullLike(rows, NaN), positive);
   const [, at] = h.chlo_top_k(keys, k);
   const back = x.shape.map((_, i) => (i === dim ? x.rank - 1 : order.indexOf(i)));
