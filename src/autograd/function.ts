@@ -1,22 +1,29 @@
 /** @file `torch.autograd.Function`: operations with a gradient of one's own. */
 import { torchFunctions } from "../ops/torch_ref.js";
-import { TorchError, TorchTypeError } from "../schema/index.js";
-import { Tensor, type Storage } from "../tensor/index.js";
+import { sizeText, TorchError, TorchTypeError, type Aval } from "../schema/index.js";
+import { Tensor, type Device, type Storage } from "../tensor/index.js";
 import { is_grad_enabled, ModeGuard } from "./grad_mode.js";
 import { gradientEdge, Node, type Grad } from "./node.js";
 
 type Result = Tensor | readonly Tensor[];
 
+interface Saved {
+  readonly tensor: Tensor | null;
+  readonly storage: Storage | null;
+  readonly version: number;
+}
+
 /** What forward hands over to backward. */
 export class FunctionContext {
   /** For each argument of `apply`: whether it needs a gradient. */
   needs_input_grad: boolean[] = [];
+  private toSave: readonly (Tensor | null)[] = [];
+  private saved: readonly Saved[] | null = null;
+  private released = false;
   /** @internal */
-  saved: { tensor: Tensor | null; storage: Storage | null; version: number }[] | null = [];
+  dirty: ReadonlySet<Tensor> = new Set();
   /** @internal */
-  dirty = new Set<Tensor>();
-  /** @internal */
-  nonDifferentiable = new Set<Tensor>();
+  nonDifferentiable: ReadonlySet<Tensor> = new Set();
   /** @internal */
   materialize = true;
   /** Anything else that backward needs. */
@@ -24,23 +31,33 @@ export class FunctionContext {
 
   /** Keeps tensors for backward, which notices when they were changed in place. */
   save_for_backward(...tensors: readonly (Tensor | null)[]): void {
-    this.saved = tensors.map((tensor) => ({
-      tensor,
-      storage: tensor?.storageRef ?? null,
-      version: tensor?.storageRef.version ?? 0,
-    }));
+    this.toSave = tensors;
+  }
+  /** @internal Notes the versions at the end of forward: what forward itself writes is no later change. */
+  seal(): void {
+    this.saved = this.toSave.map((tensor) => {
+      const storage = tensor?.storageRef ?? null;
+      return { tensor, storage, version: storage?.version ?? 0 };
+    });
+  }
+  /** @internal */
+  release(): void {
+    this.toSave = [];
+    this.saved = null;
+    this.released = true;
   }
   /** What save_for_backward kept. */
   get saved_tensors(): Tensor[] {
-    if (this.saved === null) {
+    if (this.released) {
       throw new TorchError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
       );
     }
+    if (this.saved === null) return this.toSave as Tensor[];
     return this.saved.map(({ tensor, storage, version }) => {
       if (tensor && storage!.version !== version) {
         throw new TorchError(
-          `one of the variables needed for gradient computation has been modified by an inplace operation: [${tensor.dtype.toString()} [${tensor.shape.join(", ")}]] is at version ${storage!.version}; expected version ${version} instead.`,
+          `one of the variables needed for gradient computation has been modified by an inplace operation: [${tensor.dtype.toString()} [${tensor.shape.join(", ")}]] is at version ${storage!.version}; expected version ${version} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).`,
         );
       }
       return tensor as Tensor;
@@ -68,45 +85,76 @@ export interface FunctionClass<A extends readonly unknown[], R extends Result> {
   setup_context?(ctx: FunctionContext, inputs: A, output: R): void;
 }
 
+/** What is known of a tensor without keeping its elements alive. */
+interface Metadata {
+  readonly aval: Aval;
+  readonly device: Device;
+}
+
+const metadataOf = (t: Tensor): Metadata => ({ aval: t.spec.aval, device: t.device });
+
 class FunctionNode extends Node {
   constructor(
     private readonly definition: FunctionClass<readonly unknown[], Result>,
     private readonly ctx: FunctionContext,
-    private readonly tensorAt: readonly number[],
-    private readonly argumentCount: number,
-    private readonly outputs: readonly { shape: readonly number[]; like: Tensor }[],
+    /** For each argument of apply; null for what is no tensor. */
+    private readonly inputs: readonly (Metadata | null)[],
+    private readonly outputs: readonly Metadata[],
     edges: readonly ({ node: Node; nr: number } | null)[],
   ) {
-    super(
-      `${definition.name}Backward`,
-      edges.map((e) => e?.node ?? null),
-      edges.map((e) => e?.nr ?? 0),
-      outputs.length,
-    );
+    const nodes = edges.map((e) => e?.node ?? null);
+    const nrs = edges.map((e) => e?.nr ?? 0);
+    super(`${definition.name}Backward`, nodes, nrs, outputs.length);
   }
   override release(): void {
-    this.ctx.saved = null;
+    this.ctx.release();
   }
   apply(gradOutputs: Grad[]): Grad[] {
-    const t = torchFunctions();
-    const given = gradOutputs.map(
-      (g, i) =>
-        g ??
-        (this.ctx.materialize && this.outputs[i].like.dtype.is_differentiable
-          ? t.zeros_like(this.outputs[i].like.detach())
-          : null),
-    );
+    const given = gradOutputs.map((g, i) => g ?? this.zeros(this.outputs[i]));
     const result = this.definition.backward(this.ctx, ...given);
     const grads = Array.isArray(result) ? (result as readonly (Grad | undefined)[]) : [result as Grad];
-    if (
-      grads.length !== this.argumentCount &&
-      !grads.slice(this.argumentCount).every((g) => g === null || g === undefined)
-    ) {
+    const expected = this.inputs.length;
+    if (grads.length < expected || grads.slice(expected).some((g) => g !== null && g !== undefined)) {
       throw new TorchError(
-        `function ${this.name} returned an incorrect number of gradients (expected ${this.argumentCount}, got ${grads.length})`,
+        `function ${this.name} returned an incorrect number of gradients (expected ${expected}, got ${grads.length})`,
       );
     }
-    return this.tensorAt.map((i) => grads[i] ?? null);
+    // one cotangent for each tensor among the arguments
+    return this.inputs.flatMap((input, i) => {
+      const grad = grads[i] ?? null;
+      if (input) return [grad === null ? null : this.checked(grad, input, i)];
+      if (grad === null) return [];
+      throw new TorchError(
+        `function ${this.name} returned a gradient different than None at position ${i + 1}, but the corresponding forward input was not a Variable`,
+      );
+    });
+  }
+
+  private zeros({ aval, device }: Metadata): Grad {
+    if (!this.ctx.materialize || !aval.dtype.is_differentiable) return null;
+    return torchFunctions().zeros(aval.shape, { dtype: aval.dtype, device });
+  }
+
+  /** The gradient with the shape and the type of its input: sums over what was broadcast. */
+  private checked(grad: Tensor, { aval, device }: Metadata, index: number): Tensor {
+    if (!(grad instanceof Tensor))
+      throw new TorchTypeError(`${this.name}: expected Tensor or null for gradient ${index}, got ${typeof grad}`);
+    const t = torchFunctions();
+    const wrong = (got: string, expected: string): never => {
+      throw new TorchError(
+        `Function ${this.name} returned an invalid gradient at index ${index} - got ${got} but expected ${expected}`,
+      );
+    };
+    if (grad.device !== device) wrong(`device ${grad.device.toString()}`, `device ${device.toString()}`);
+    let out = grad;
+    if (grad.shape.join() !== aval.shape.join()) {
+      const lead = grad.ndim - aval.rank;
+      const fits = lead >= 0 && aval.shape.every((n, d) => n === 1 || n === grad.shape[lead + d]);
+      if (!fits) wrong(sizeText(grad.shape), `shape compatible with ${sizeText(aval.shape)}`);
+      out = t.sum_to_size(out, aval.shape);
+    }
+    if (out.is_complex() && !aval.dtype.is_complex) out = t.real(out);
+    return out.dtype === aval.dtype ? out : t._to_copy(out, { dtype: aval.dtype });
   }
 }
 
@@ -133,38 +181,104 @@ export abstract class Function {
     const ctx = new FunctionContext();
     ctx.needs_input_grad = args.map((a) => a instanceof Tensor && a.requires_grad);
     const records = is_grad_enabled() && ctx.needs_input_grad.some(Boolean);
-    const edges = args.map((a) => (a instanceof Tensor ? gradientEdge(a) : null));
-    const result = withoutRecording(() => {
-      if (!definition.setup_context) return definition.forward(ctx, ...args);
-      const out = definition.forward(...args);
-      definition.setup_context(ctx, args, out);
-      return out;
-    });
-    const outs = (Array.isArray(result) ? [...(result as readonly Tensor[])] : [result as Tensor]).map((o) =>
+    const edges = args.flatMap((a) => (a instanceof Tensor ? [gradientEdge(a)] : []));
+    const result = withoutRecording(() => runForward(definition, ctx, args));
+    const returned = Array.isArray(result) ? [...(result as readonly Tensor[])] : [result as Tensor];
+    checkReturned(definition.name, returned, ctx, records);
+    // an input that forward returns as it is becomes a result of its own
+    const outs = returned.map((o) =>
       args.includes(o) && !ctx.dirty.has(o) ? new Tensor(o.storageRef, o.spec, o.offsets) : o,
     );
+    ctx.seal();
     if (records) {
-      const tensorAt = args.flatMap((a, i) => (a instanceof Tensor ? [i] : []));
-      const node = new FunctionNode(
-        definition as FunctionClass<readonly unknown[], Result>,
-        ctx,
-        tensorAt,
-        args.length,
-        outs.map((o) => ({ shape: o.shape, like: o.detach() })),
-        tensorAt.map((i) => edges[i]),
-      );
+      const inputs = args.map((a) => (a instanceof Tensor ? metadataOf(a) : null));
+      const untyped = definition as FunctionClass<readonly unknown[], Result>;
+      const node = new FunctionNode(untyped, ctx, inputs, outs.map(metadataOf), edges);
       outs.forEach((o, i) => {
-        if (!o.dtype.is_differentiable || ctx.nonDifferentiable.has(o)) return;
-        o.gradFn = node;
-        o.outputNr = i;
-        o.requiresGradFlag = true;
+        if (!o.dtype.is_differentiable || ctx.nonDifferentiable.has(returned[i])) return;
+        setGradFn(o, node, i);
       });
     }
     return (Array.isArray(result) ? outs : outs[0]) as R;
   }
 }
 
+function runForward<A extends readonly unknown[], R extends Result>(
+  definition: FunctionClass<A, R>,
+  ctx: FunctionContext,
+  args: A,
+): R {
+  if (!definition.setup_context) return definition.forward(ctx, ...args);
+  const out = definition.forward(...args);
+  definition.setup_context(ctx, args, out);
+  return out;
+}
+
+function checkReturned(name: string, returned: readonly Tensor[], ctx: FunctionContext, records: boolean): void {
+  const bad = returned.find((o) => !(o instanceof Tensor)) as unknown;
+  if (returned.length === 0 || bad !== undefined)
+    throw new TorchTypeError(
+      `${name}.forward: expected Tensor or tuple of Tensor (got ${typeof bad}) for return value`,
+    );
+  for (const t of ctx.dirty) {
+    if (!returned.includes(t))
+      throw new TorchError(
+        "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function.",
+      );
+    if (!records) continue;
+    if (t.requires_grad && t.is_leaf)
+      throw new TorchError("a leaf Variable that requires grad is being used in an in-place operation.");
+    if (t.meta?.base)
+      throw new TorchError(
+        `${name}.mark_dirty(): expected a tensor of its own, got a view: its base would not learn of the change. Pass a clone.`,
+      );
+  }
+}
+
+function setGradFn(t: Tensor, node: Node, nr: number): void {
+  t.gradFn = node;
+  t.outputNr = nr;
+  t.requiresGradFlag = true;
+}
+
 function withoutRecording<R>(fn: () => R): R {
   using _ = new ModeGuard(false, false);
   return fn();
+}
+
+/** What a gradient that cannot be differentiated again hangs on. */
+class NotTwice extends Node {
+  constructor(sources: readonly Tensor[]) {
+    const edges = sources.map(gradientEdge);
+    const nodes = edges.map((e) => e?.node ?? null);
+    const nrs = edges.map((e) => e?.nr ?? 0);
+    super("DelayedError", nodes, nrs, 1);
+  }
+  apply(): Grad[] {
+    throw new TorchError("trying to differentiate twice a function that was marked with @once_differentiable");
+  }
+}
+
+type Backward = (ctx: FunctionContext, ...grads: Grad[]) => Grad | readonly (Grad | undefined)[];
+
+/**
+ * A backward that is never recorded: differentiating its result is an error.
+ *
+ * @example
+ * static backward = once_differentiable((ctx, dy) => slowButRight(dy));
+ */
+export function once_differentiable(backward: Backward): Backward {
+  return (ctx, ...grads) => {
+    const result = withoutRecording(() => backward(ctx, ...grads));
+    if (!is_grad_enabled()) return result;
+    const sources = [...grads, ...ctx.saved_tensors].filter((t): t is Tensor => t !== null && t.requires_grad);
+    if (sources.length === 0) return result;
+    const mark = (g: Grad | undefined): Grad => {
+      if (!g?.dtype.is_differentiable) return g ?? null;
+      const out = new Tensor(g.storageRef, g.spec, g.offsets);
+      setGradFn(out, new NotTwice(sources), 0);
+      return out;
+    };
+    return Array.isArray(result) ? (result as readonly (Grad | undefined)[]).map(mark) : mark(result as Grad);
+  };
 }

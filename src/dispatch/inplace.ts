@@ -7,7 +7,7 @@ import { Tensor } from "../tensor/index.js";
 import { executeInplace, setRebaseHistory, tracedCall } from "./call.js";
 import { fitForWrite } from "./site.js";
 import { currentTrace } from "./trace.js";
-import { applySteps, chainOf, viewBackward, ViewNode } from "./view.js";
+import { chainOf, viewOf, ViewNode } from "./view.js";
 
 /** Throws where autograd forbids to change `t` in place. */
 export function checkInplace(t: Tensor): void {
@@ -61,10 +61,12 @@ class CopySlices extends Node {
   }
   apply([grad]: Grad[]): Grad[] {
     if (!grad) return [null, null];
-    const t = torchFunctions();
-    const chain = chainOf(this.view);
-    const part = applySteps(grad, chain);
-    const rest = this.nextNodes[0] === null ? null : t.sub(grad, viewBackward(part, chain, grad.spec.aval));
+    // `grad` has the shape of the base, wherever it is stored
+    const chain = chainOf(this.view).map((s) => ({ ...s, fromBase: false }));
+    const part = viewOf(grad, chain, "View");
+    if (this.nextNodes[0] === null) return [null, part];
+    const rest = torchFunctions().clone(grad);
+    viewOf(rest, chain, "View").zero_();
     return [rest, part];
   }
 }
