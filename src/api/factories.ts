@@ -83,9 +83,7 @@ function inferDtype(values: readonly Scalar[]): DType {
   if (values.some((v) => v instanceof Complex)) return get_default_dtype().to_complex() ?? complex64;
   if (values.every((v) => typeof v === "boolean")) return bool;
   const isInteger = (v: Scalar): boolean =>
-    typeof v === "bigint" ||
-    typeof v === "boolean" ||
-    (typeof v === "number" && Number.isInteger(v) && !Object.is(v, -0));
+    typeof v === "bigint" || typeof v === "boolean" || (typeof v === "number" && Number.isInteger(v));
   return values.every(isInteger) ? int64 : get_default_dtype();
 }
 

@@ -113,7 +113,9 @@ export class Backend {
   /** The buffer of one number; buffers of recent numbers are kept. */
   scalar(value: Scalar, kind: ScalarKind): BufferHandle {
     const cache = this.scalars[kind];
-    const key = typeof value === "object" ? (value instanceof Complex ? value.toString() : value.valueOf()) : value;
+    const plain = typeof value === "object" && !(value instanceof Complex) ? value.valueOf() : value;
+    // a Map takes -0 for 0
+    const key = plain instanceof Complex ? plain.toString() : Object.is(plain, -0) ? "-0" : plain;
     let found = cache.get(key);
     if (found === undefined) {
       if (cache.size >= maxCachedScalars) cache.clear();

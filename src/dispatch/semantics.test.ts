@@ -219,6 +219,13 @@ describe("calls", () => {
     for (let i = 1; i < 8; i++) x.at(i).add(1);
     expect(programsCompiled()).toBe(before);
   });
+  it("takes -0 for an integer, and keeps the sign of a float -0", () => {
+    expect(torch.tensor([-0, 1]).dtype).toBe(torch.int64);
+    expect(torch.tensor([2]).add(-0).dtype).toBe(torch.int64);
+    const x = f32([-3]);
+    expect(1 / (x.mul(torch.asFloat(0)).item() as number)).toBe(-Infinity);
+    expect(1 / (x.mul(torch.asFloat(-0)).item() as number)).toBe(Infinity);
+  });
   it("promotes as PyTorch does", () => {
     const ints = torch.tensor([7, -7]);
     expect(ints.add(0.5).dtype).toBe(torch.float32);

@@ -45,7 +45,7 @@ export const isScalar = (x: unknown): x is Scalar | SymScalar =>
 
 /** Which Python type the number stands for. */
 export function scalarKind(x: Scalar | SymScalar): ScalarKind {
-  if (typeof x === "number") return Number.isInteger(x) && !Object.is(x, -0) ? "int" : "float";
+  if (typeof x === "number") return Number.isInteger(x) ? "int" : "float";
   if (typeof x === "boolean") return "bool";
   if (typeof x === "bigint") return "int";
   if (x instanceof FloatScalar) return "float";

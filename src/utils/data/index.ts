@@ -1,12 +1,23 @@
 /** @file `torch.utils.data`. */
-export { DataLoader, default_collate, type DataLoaderOptions } from "./dataloader.js";
-export { ConcatDataset, Dataset, IterableDataset, random_split, Subset, TensorDataset } from "./dataset.js";
+export { default_collate, default_convert, type Collated } from "./collate.js";
+export { DataLoader, type DataLoaderOptions } from "./dataloader.js";
+export {
+  ChainDataset,
+  ConcatDataset,
+  Dataset,
+  IterableDataset,
+  random_split,
+  StackDataset,
+  Subset,
+  TensorDataset,
+} from "./dataset.js";
 export {
   BatchSampler,
   RandomSampler,
+  Sampler,
   SequentialSampler,
   SubsetRandomSampler,
   WeightedRandomSampler,
   type RandomSamplerOptions,
-  type Sampler,
+  type Sized,
 } from "./sampler.js";

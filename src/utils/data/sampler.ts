@@ -1,22 +1,37 @@
-/** @file Samplers: the order in which items are taken. */
-import { TorchValueError } from "../../schema/index.js";
-import type { Generator } from "../../tensor/index.js";
+/** @file Samplers: the order in which items are taken. @see https://docs.pytorch.org/docs/stable/data.html#data-loading-order-and-sampler */
+import { TorchTypeError, TorchValueError } from "../../schema/index.js";
+import { Tensor, type Generator } from "../../tensor/index.js";
 import { permutation, uniform } from "./random.js";
 
-/** Numbers of items, in order. */
-export interface Sampler<T = number> extends Iterable<T> {
+/** Numbers of items, or of batches of items, in the order of one pass. */
+export abstract class Sampler<T = number> implements Iterable<T> {
+  /** How many numbers a pass gives. */
+  abstract readonly length: number;
+  abstract [Symbol.iterator](): Iterator<T>;
+}
+
+/** Anything that has a length. */
+export interface Sized {
   readonly length: number;
 }
 
-const checkCount = (name: string, n: number): void => {
+function checkCount(name: string, n: number): void {
   if (!Number.isInteger(n) || n <= 0)
     throw new TorchValueError(`${name} should be a positive integer value, but got ${name}=${n}`);
-};
+}
 
-export class SequentialSampler implements Sampler {
-  readonly length: number;
-  constructor(source: { readonly length: number }) {
-    this.length = source.length;
+function checkFlag(name: string, value: unknown): void {
+  if (typeof value !== "boolean")
+    throw new TorchTypeError(`${name} should be a boolean value, but got ${name}=${String(value)}`);
+}
+
+/** 0, 1, 2, … */
+export class SequentialSampler extends Sampler {
+  constructor(readonly data_source: Sized) {
+    super();
+  }
+  get length(): number {
+    return this.data_source.length;
   }
   *[Symbol.iterator](): Iterator<number> {
     for (let i = 0; i < this.length; i++) yield i;
@@ -26,38 +41,59 @@ export class SequentialSampler implements Sampler {
 export interface RandomSamplerOptions {
   /** Whether an item may come more than once. */
   replacement?: boolean;
-  /** How many numbers to draw; default, the length of the data set. */
-  num_samples?: number;
-  generator?: Generator;
+  /** How many numbers to draw; default, the length of the data set. More than that begin further passes. */
+  num_samples?: number | null;
+  /** Default: the CPU's. */
+  generator?: Generator | null;
 }
 
-export class RandomSampler implements Sampler {
-  readonly length: number;
+/**
+ * A new random order in every pass.
+ * @example
+ * const generator = new torch.Generator().manual_seed(0);
+ * const order = [...new RandomSampler(dataset, { generator })];
+ */
+export class RandomSampler extends Sampler {
+  readonly replacement: boolean;
+  private readonly count: number | null;
+  private readonly generator: Generator | undefined;
   constructor(
-    private readonly source: { readonly length: number },
-    private readonly options: RandomSamplerOptions = {},
+    readonly data_source: Sized,
+    options: RandomSamplerOptions = {},
   ) {
-    this.length = options.num_samples ?? source.length;
+    super();
+    this.replacement = options.replacement ?? false;
+    this.count = options.num_samples ?? null;
+    this.generator = options.generator ?? undefined;
+    checkFlag("replacement", this.replacement);
     checkCount("num_samples", this.length);
   }
+  get num_samples(): number {
+    return this.count ?? this.data_source.length;
+  }
+  get length(): number {
+    return this.num_samples;
+  }
   *[Symbol.iterator](): Iterator<number> {
-    const { replacement, generator } = this.options;
-    const n = this.source.length;
-    if (replacement) {
-      const next = uniform(generator);
+    const n = this.data_source.length;
+    if (this.replacement) {
+      const next = uniform(this.generator);
       for (let i = 0; i < this.length; i++) yield Math.floor(next() * n);
       return;
     }
-    for (let left = this.length; left > 0; left -= n) yield* permutation(n, generator).slice(0, Math.min(left, n));
+    for (let left = this.length; left > 0; left -= n)
+      yield* permutation(n, this.generator).subarray(0, Math.min(left, n));
   }
 }
 
-/** Random order of some items. */
-export class SubsetRandomSampler implements Sampler {
+/** Some items, in random order. */
+export class SubsetRandomSampler extends Sampler {
   constructor(
-    private readonly indices: readonly number[],
+    readonly indices: readonly number[],
     private readonly generator?: Generator,
-  ) {}
+  ) {
+    super();
+  }
   get length(): number {
     return this.indices.length;
   }
@@ -66,49 +102,91 @@ export class SubsetRandomSampler implements Sampler {
   }
 }
 
-/** Items drawn by weight. */
-export class WeightedRandomSampler implements Sampler {
+function checkedWeights(given: Iterable<number> | Tensor): Float64Array {
+  const shape = given instanceof Tensor ? given.shape : null;
+  if (shape !== null && shape.length !== 1)
+    throw new TorchValueError(
+      `weights should be a 1d sequence but given weights have shape (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,
+    );
+  const weights = Float64Array.from(given instanceof Tensor ? (given.detach().tolist() as number[]) : given);
+  if (weights.some((w) => !(w >= 0 && w < Infinity)))
+    throw new TorchValueError("probability tensor contains either `inf`, `nan` or element < 0");
+  if (!weights.some((w) => w > 0))
+    throw new TorchValueError("invalid multinomial distribution (sum of probabilities <= 0)");
+  return weights;
+}
+
+/** Items drawn with a probability in proportion to their weight. */
+export class WeightedRandomSampler extends Sampler {
+  readonly weights: Float64Array;
   constructor(
-    private readonly weights: readonly number[],
-    private readonly num_samples: number,
-    private readonly replacement = true,
+    weights: Iterable<number> | Tensor,
+    readonly num_samples: number,
+    readonly replacement = true,
     private readonly generator?: Generator,
   ) {
+    super();
     checkCount("num_samples", num_samples);
-    if (weights.some((w) => !(w >= 0))) throw new TorchValueError("weights should be non-negative numbers");
-    if (!replacement && num_samples > weights.filter((w) => w > 0).length)
-      throw new TorchValueError("num_samples should be at most the number of positive weights without replacement");
+    checkFlag("replacement", replacement);
+    this.weights = checkedWeights(weights);
+    const possible = this.weights.filter((w) => w > 0).length;
+    if (!replacement && num_samples > possible)
+      throw new TorchValueError(
+        `cannot sample n_sample > prob_dist.size(-1) samples without replacement: expected at most ${possible}, got ${num_samples}`,
+      );
   }
   get length(): number {
     return this.num_samples;
   }
   *[Symbol.iterator](): Iterator<number> {
+    yield* this.replacement ? this.withReplacement() : this.withoutReplacement();
+  }
+
+  private *withReplacement(): Iterable<number> {
     const next = uniform(this.generator);
-    const weights = [...this.weights];
-    let total = weights.reduce((a, b) => a + b, 0);
-    for (let k = 0; k < this.num_samples; k++) {
-      let at = next() * total;
-      let i = 0;
-      while (i < weights.length - 1 && (at >= weights[i] || weights[i] === 0)) at -= weights[i++];
-      yield i;
-      if (this.replacement) continue;
-      total -= weights[i];
-      weights[i] = 0;
-    }
+    const sums = this.weights.slice();
+    for (let i = 1; i < sums.length; i++) sums[i] += sums[i - 1];
+    const total = sums[sums.length - 1];
+    for (let k = 0; k < this.num_samples; k++) yield upperBound(sums, next() * total);
+  }
+
+  /** Each item waits for a time of exponential distribution; the first come first (Efraimidis and Spirakis 2006). */
+  private withoutReplacement(): Iterable<number> {
+    const next = uniform(this.generator);
+    const times = this.weights.map((w) => (w > 0 ? -Math.log1p(-next()) / w : Infinity));
+    const order = Uint32Array.from(times, (_, i) => i).sort((a, b) => times[a] - times[b] || a - b);
+    return order.subarray(0, this.num_samples);
   }
 }
 
-/** Groups of `batch_size` numbers. */
-export class BatchSampler implements Sampler<number[]> {
+/** The first position whose sum is larger than `x`, where sums do not fall. */
+function upperBound(sums: Float64Array, x: number): number {
+  let low = 0;
+  let high = sums.length - 1;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (sums[mid] > x) high = mid;
+    else low = mid + 1;
+  }
+  return low;
+}
+
+/** Another sampler's numbers in groups of `batch_size`. */
+export class BatchSampler extends Sampler<number[]> {
   constructor(
-    private readonly sampler: Sampler | readonly number[],
-    private readonly batch_size: number,
-    private readonly drop_last: boolean,
+    readonly sampler: Iterable<number> & Partial<Sized>,
+    readonly batch_size: number,
+    readonly drop_last = false,
   ) {
+    super();
     checkCount("batch_size", batch_size);
+    checkFlag("drop_last", drop_last);
   }
   get length(): number {
-    const n = this.sampler.length / this.batch_size;
+    const { length } = this.sampler;
+    if (length === undefined)
+      throw new TorchTypeError("BatchSampler.length: expected a sampler with a length, got none");
+    const n = length / this.batch_size;
     return this.drop_last ? Math.floor(n) : Math.ceil(n);
   }
   *[Symbol.iterator](): Iterator<number[]> {
