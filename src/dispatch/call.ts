@@ -1,5 +1,5 @@
 /** @file Step 3 of a call, the mode: runs one operator at once (strict), or appends it to the graph being traced. */
-import { is_grad_enabled, is_inference_mode_enabled, ModeGuard } from "../autograd/index.js";
+import { copyOnWrite, is_grad_enabled, is_inference_mode_enabled, ModeGuard } from "../autograd/index.js";
 import { type Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec } from "../ops/view_spec.js";
@@ -107,12 +107,23 @@ function storeWrites(site: CallSite, results: readonly BufferHandle[], first: nu
   });
 }
 
+/** A tensor of the same value and history that later writes do not reach; the buffer is shared until then. */
+function snapshot(t: Tensor): Tensor {
+  const copy = copyOnWrite(t);
+  copy.requiresGradFlag = t.requires_grad;
+  copy.gradFn = t.grad_fn;
+  copy.outputNr = t.outputNr;
+  return copy;
+}
+
 /** Runs an operator and writes its result over its first argument, which is `target`. */
 export function executeInplace(overload: Overload, given: unknown[], target: Tensor): void {
   const device = deviceFor(overload, given);
-  const leaf = walk(overload, given, cacheRoot(overload, 2 + 2 * device.id), false).next(donationKey());
-  const site = (leaf.value ??= makeSite(overload, given, device, target));
+  const found = walk(overload, given, cacheRoot(overload, 2 + 2 * device.id), false);
   const record = is_grad_enabled() && needsGrad() && isDifferentiable(overload.entry.definition);
+  if (record) flat[0] = snapshot(target); // the gradient may read what the write replaces
+  const leaf = found.next(donationKey());
+  const site = (leaf.value ??= makeSite(overload, given, device, target));
   if (site.program === null) {
     target.storageRef.version++;
     return;
@@ -120,6 +131,7 @@ export function executeInplace(overload: Overload, given: unknown[], target: Ten
   const rngState = pushArguments(overload, given, site, device);
   const node = record ? makeNode(overload, given, site, device, rngState) : null;
   const result = executeRaw(site.program.executable, args);
+  flat[0] = target;
   storeWrites(site, Array.isArray(result) ? result : [result], 0);
   if (node) rebaseHistory(target, node);
 }
