@@ -16,14 +16,14 @@ export function median(values: readonly number[]): number {
 
 const repetitions = 11;
 
-/** Time of one call of `fn`, over `count` calls in each of several repetitions; `settle` waits for the last result. */
+/** Time of one call of `fn` once it is warm, over `count` calls in each of several repetitions; `settle` waits for the last result. */
 export function repeated<T>(
   unit: Figure["unit"],
   count: number,
   fn: () => T,
   settle: (last: T) => unknown = () => undefined,
 ): Figure {
-  for (let i = 0; i < Math.max(3, count / 4); i++) fn();
+  for (let i = 0; i < 3 * count; i++) fn();
   const times = Array.from({ length: repetitions }, () => {
     const start = performance.now();
     let last: T = fn();

@@ -6,7 +6,7 @@ REPETITIONS = 11
 
 
 def repeated(unit, count, fn, settle=lambda last: None):
-    for _ in range(max(3, count // 4)):
+    for _ in range(3 * count):
         fn()
     times = []
     for _ in range(REPETITIONS):
