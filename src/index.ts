@@ -18,6 +18,7 @@ export {
   no_grad,
   set_grad_enabled,
 } from "./autograd/index.js";
+export { compile, type Compiled, type CompileOptions } from "./compile/index.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
 export * from "./schema/dtype.js";

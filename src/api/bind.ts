@@ -53,7 +53,7 @@ function intOf(x: unknown): unknown {
 }
 
 const floatOf = (x: unknown): unknown =>
-  typeof x === "number"
+  typeof x === "number" || x instanceof SymScalar
     ? x
     : x instanceof FloatScalar
       ? x.value

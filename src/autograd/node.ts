@@ -101,10 +101,22 @@ export abstract class Node {
   }
 }
 
+/** Whether a function is being traced, and what its tracer wants to know of gradients. Set by the dispatcher. */
+export const tracing: { active: boolean; touchGrad: ((leaf: Tensor) => void) | null } = {
+  active: false,
+  touchGrad: null,
+};
+
 /** A tensor of the same value whose later in-place changes stay its own; costs nothing until then. */
 export function copyOnWrite(t: Tensor): Tensor {
   const from = t.storageRef;
-  if (from.traced !== null || from.handle === null) return new Tensor(from, t.spec, t.offsets);
+  if (from.traced !== null) {
+    const storage = new Storage(null, from.aval, from.device);
+    storage.traced = from.traced;
+    return new Tensor(storage, t.spec, t.offsets);
+  }
+  if (tracing.active) return torchFunctions().clone(t);
+  if (from.handle === null) return new Tensor(from, t.spec, t.offsets);
   const storage = new Storage(from.handle, from.aval, from.device);
   from.shared = storage.shared = true;
   return new Tensor(storage, t.spec, t.offsets);
@@ -119,6 +131,7 @@ export class AccumulateGrad extends Node {
   apply([grad]: Grad[], createGraph: boolean): Grad[] {
     if (!grad) return [];
     const { variable } = this;
+    tracing.touchGrad?.(variable);
     const meta = variable.ensureMeta();
     if (meta.grad === null)
       meta.grad = createGraph ? grad : grad.spec.isRoot ? copyOnWrite(grad) : torchFunctions().clone(grad);

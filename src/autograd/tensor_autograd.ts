@@ -3,7 +3,7 @@ import { TorchError } from "../schema/index.js";
 import { sizeText } from "../schema/shape.js";
 import { Tensor } from "../tensor/index.js";
 import { backward, type BackwardOptions } from "./engine.js";
-import { accumulatorOf, addHook, type Node, type RemovableHandle, type TensorHook } from "./node.js";
+import { accumulatorOf, addHook, tracing, type Node, type RemovableHandle, type TensorHook } from "./node.js";
 
 export interface TensorAutograd {
   /** The accumulated gradient of a leaf (or of a tensor that retains its own), or null. */
@@ -95,9 +95,11 @@ function hooksFor(t: Tensor): Map<number, TensorHook> {
 
 const methods: TensorAutograd & ThisType<Tensor> = {
   get grad() {
+    tracing.touchGrad?.(this as unknown as Tensor);
     return (this as unknown as Tensor).meta?.grad ?? null;
   },
   set grad(value) {
+    tracing.touchGrad?.(this as unknown as Tensor);
     setGrad(this as unknown as Tensor, value);
   },
   get grad_fn() {

@@ -15,7 +15,7 @@ import type { NodeArg } from "./graph.js";
 import { deviceFor } from "./placement.js";
 import { isDifferentiable, makePlan, OpNode, type GradPlan } from "./record.js";
 import { cacheRoot, CallSite, makeSite, returnsList, traceSlot } from "./site.js";
-import { currentTrace, emitOperator, inferAvals, type Trace } from "./trace.js";
+import { currentTrace, emitOperator, inferAvals, withTrace, type Trace } from "./trace.js";
 import { flat, restoreWalk, scalars, symbolic, walk } from "./walk.js";
 
 const args: BufferHandle[] = [];
@@ -23,7 +23,8 @@ const args: BufferHandle[] = [];
 /** Calls a lowering or a decomposition. Views, composites and in-place operators go other ways. */
 export function callOperator(overload: Overload, given: unknown[]): Tensor | Tensor[] {
   const trace = currentTrace();
-  if (trace !== null) return tracedCall(trace, overload, given);
+  if (trace !== null)
+    return trace.host === null ? tracedCall(trace, overload, given) : placedCall(trace, overload, given);
   const device = deviceFor(overload, given);
   let leaf = walk(overload, given, cacheRoot(overload, 1 + 2 * device.id), false);
   if (overload.entry.definition.mutates !== undefined) leaf = leaf.next(donationKey());
@@ -164,7 +165,9 @@ function recordCall(
   outs: readonly Tensor[],
 ): void {
   const node = makeNode(overload, given, site, device, rngState);
-  if (node) attach(overload, node, outs);
+  if (node === null) return;
+  node.rngCall = currentTrace()?.rngCall ?? -1;
+  attach(overload, node, outs);
 }
 
 /** The node for the call that walk() has just seen, or null when none of its results can carry a gradient. */
@@ -226,8 +229,19 @@ export function setRebaseHistory(fn: typeof rebaseHistory): void {
   rebaseHistory = fn;
 }
 
+/** A call while a function is traced: on another device than the trace's it makes a constant of the program. */
+function placedCall(trace: Trace, overload: Overload, given: unknown[]): Tensor | Tensor[] {
+  if (trace.depth > 0 || deviceFor(overload, given) === trace.device) return tracedCall(trace, overload, given);
+  return withTrace(null, () => callOperator(overload, given));
+}
+
 /** Appends a call to a trace. */
 export function tracedCall(trace: Trace, overload: Overload, given: unknown[]): Tensor | Tensor[] {
+  if (trace.host !== null && trace.depth === 0) for (const t of flatTensors(given)) trace.host.use(t);
+  return trace.inCall(() => appendCall(trace, overload, given));
+}
+
+function appendCall(trace: Trace, overload: Overload, given: unknown[]): Tensor | Tensor[] {
   const { definition } = overload.entry;
   const record = is_grad_enabled() && isDifferentiable(definition) && flatTensors(given).some((t) => t.requires_grad);
   const outs = definition.lower ? appendLowering(trace, overload, given) : inline(overload, given);

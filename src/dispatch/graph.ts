@@ -32,7 +32,7 @@ export type NodeArg = Ref | SymScalar | unknown;
 /** What a node needs besides its arguments while it is lowered. */
 export interface EmitContext {
   readonly h: Builder;
-  /** The state of the random number generator for the `index`-th drawing node. */
+  /** The state of the random number generator for the draw numbered `index`. */
   rng(index: number): Value;
   value(ref: Ref): Value;
   scalar(s: SymScalar): Value;
@@ -46,7 +46,7 @@ export class GraphNode {
     readonly overload: Overload | null,
     readonly args: readonly NodeArg[],
     readonly emit: (context: EmitContext, node: GraphNode) => Value[],
-    /** Position among the nodes that draw random numbers; -1 for the others. */
+    /** The number of its draw, for a node that draws random numbers; -1 for the others. */
     readonly rngIndex: number,
   ) {}
 }
@@ -56,7 +56,7 @@ export class Graph {
   /** Kinds of the numbers that enter when the program runs. */
   readonly scalars: ScalarKind[] = [];
   readonly nodes: GraphNode[] = [];
-  rngCount = 0;
+  usesRng = false;
 }
 
 /** Calls `visit` for every Ref among the arguments, lists included. */

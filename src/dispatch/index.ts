@@ -1,7 +1,9 @@
 /** @file The way of a call from bound arguments to a program that runs. */
 export * from "./backend.js";
 export * from "./call.js";
+export * from "./graph.js";
 export * from "./hardware.js";
+export * from "./host_values.js";
 export * from "./inplace.js";
 export * from "./program.js";
 export * from "./trace.js";

@@ -39,8 +39,9 @@ export function callInplace(overload: Overload, given: unknown[]): Tensor {
     executeInplace(overload, given, target);
     return target;
   }
-  // A copy of the tensor keeps the old value for the gradient: the graph's values never change.
-  const old = new Tensor(target.storageRef, target.spec, target.offsets);
+  if (trace.depth === 0) trace.host?.use(target);
+  // the gradient reads the value from before the write
+  const old = trace.snapshot(target);
   old.requiresGradFlag = target.requires_grad;
   old.gradFn = target.grad_fn;
   old.outputNr = target.outputNr;

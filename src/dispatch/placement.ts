@@ -31,7 +31,9 @@ export function deviceFor(overload: Overload, args: unknown[]): Device {
   if (given !== null && given !== undefined) return deviceOf(given as Device);
   const g = overload.index.get("generator");
   const generator = g === undefined ? null : args[g];
-  return generator instanceof Generator ? generator.device : (currentTrace()?.device ?? get_default_device());
+  if (generator instanceof Generator) return generator.device;
+  const trace = currentTrace();
+  return trace !== null && trace.host === null ? trace.device : get_default_device();
 }
 
 /** `zeros_like(x, { device })` reads only x's type and shape: a tensor there stands for it. */

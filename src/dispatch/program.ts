@@ -1,7 +1,8 @@
 /** @file Program: a graph lowered to one StableHLO module and compiled for one device. */
 import { HloError, Module, type Builder, type ParamSpec, type Value } from "../hlo/index.js";
 import { executeRaw, type BufferHandle, type ExecutableHandle, type LoadedExecutable } from "../pjrt/index.js";
-import type { ViewSpec } from "../ops/view_spec.js";
+import { rootSpec, type ViewSpec } from "../ops/view_spec.js";
+import { Storage, Tensor, type Device } from "../tensor/index.js";
 import { aval, int64, scalarDtype, TorchError, uint64, type Aval } from "../schema/index.js";
 import type { Backend } from "./backend.js";
 import type { Ref } from "./graph.js";
@@ -42,10 +43,15 @@ export class Program {
     graph: Graph,
   ) {
     this.executable = loaded.raw;
-    this.usesRng = graph.rngCount > 0;
+    this.usesRng = graph.usesRng;
   }
   run(args: readonly BufferHandle[]): BufferHandle | BufferHandle[] {
     return executeRaw(this.executable, args);
+  }
+  /** One of its results as a tensor. */
+  tensor(result: number, handle: BufferHandle, device: Device): Tensor {
+    const of = this.outputs[result];
+    return new Tensor(new Storage(handle, of, device), rootSpec(of));
   }
 }
 
@@ -63,7 +69,7 @@ function parameters(spec: ProgramSpec): ParamSpec[] {
     for (let k = 0; k < s.numOffsets; k++) params.push({ dtype: int64, shape: [] });
   });
   for (const kind of spec.graph.scalars) params.push({ dtype: scalarDtype(kind), shape: [] });
-  if (spec.graph.rngCount > 0) params.push({ dtype: rngAval.dtype, shape: rngAval.shape });
+  if (spec.graph.usesRng) params.push({ dtype: rngAval.dtype, shape: rngAval.shape });
   return params;
 }
 
@@ -129,7 +135,7 @@ export function lowerProgram(spec: ProgramSpec): string {
   const { inputOrder } = spec;
   const byIndex = inputOrder ? scatterByIndex(inputs, inputOrder) : inputs;
   const scalars = h.params.slice(at, at + graph.scalars.length);
-  const rngState = graph.rngCount > 0 ? h.params[at + graph.scalars.length] : null;
+  const rngState = graph.usesRng ? h.params[at + graph.scalars.length] : null;
   const emitter = new Emitter(h, byIndex, scalars, rngState);
   const results = [...spec.outputs, ...spec.writes.map((w) => w.value)];
   for (const node of reachable(graph, results).nodes) emitter.set(node, node.emit(emitter, node));

@@ -175,6 +175,8 @@ export class OpNode extends Node {
   private saved: readonly (Tensor | null)[] | null;
   private storages: readonly (Storage | null)[];
   private readonly versions: number[];
+  /** Which call of the trace it was, if it drew random numbers there; else -1. */
+  rngCall = -1;
 
   constructor(
     private readonly plan: GradPlan,
@@ -243,7 +245,12 @@ export class OpNode extends Node {
 
   apply(dys: Grad[], createGraph: boolean): Grad[] {
     const saved = this.unpack();
-    return createGraph || currentTrace() !== null ? this.applyFormula(saved, dys) : this.applyPlan(saved, dys);
+    const trace = currentTrace();
+    if (trace !== null) {
+      const run = (): Grad[] => this.applyFormula(saved, dys);
+      return this.rngCall >= 0 ? trace.replayCall(this.rngCall, run) : trace.nested(run);
+    }
+    return createGraph ? this.applyFormula(saved, dys) : this.applyPlan(saved, dys);
   }
 
   private applyFormula(saved: readonly (Tensor | null)[], dys: readonly Grad[]): Grad[] {

@@ -15,16 +15,98 @@ import {
   type Aval,
   type Scalar,
 } from "../schema/index.js";
+import { tracing } from "../autograd/index.js";
 import { Storage, Tensor, type Device } from "../tensor/index.js";
 import { Graph, GraphNode, GraphValue, Ref, type EmitContext, type NodeArg } from "./graph.js";
 
+/** What a traced function reads and does on the host, to be done anew each time its program runs. */
+export interface HostRecorder {
+  /** A number that enters the program; `read` gives its value at each run. */
+  number(read: () => number, owner: object | null, key: string | null): SymScalar;
+  /** Something done on the host at each run, in order with the numbers read. */
+  effect(run: () => void): void;
+  /** The program holds as long as `read` gives what it gives now. */
+  guard(read: () => unknown): void;
+  /** The program holds as long as the object's own properties are what they are now. */
+  guardObject(object: object): void;
+  /** A tensor that the user's code gave to an operator. */
+  use(t: Tensor): void;
+  /** A view that was made while tracing, maybe of a tensor from outside. */
+  madeView(view: Tensor): void;
+  /** The gradient of a leaf is about to be read or set. */
+  touchGrad(leaf: Tensor): void;
+}
+
 export class Trace {
   readonly graph = new Graph();
-  constructor(
-    readonly device: Device,
-    /** What a tensor from outside becomes. Null: an error, because the program would depend on its value. */
-    private readonly capture: ((storage: Storage) => GraphValue) | null = null,
-  ) {}
+  /** Set by a trace whose program outlives the call, as torch.compile's. */
+  readonly host: HostRecorder | null = null;
+  /** Calls that drew random numbers so far; each has a stream of its own, as when it runs alone. */
+  rngCalls = 0;
+  private drawsInCall = -1;
+  /** How many calls are inside each other at present; in none, the user's own code is what runs. */
+  depth = 0;
+  constructor(public device: Device) {}
+
+  /** What a tensor from outside becomes: an error here, because the program would depend on its value. */
+  protected capture(_storage: Storage): GraphValue {
+    throw new TorchError("tracing: expected only the operator's own arguments, got a tensor from outside");
+  }
+
+  /** Runs one call of an operator. Its draws of random numbers belong together; calls inside of it are part of it. */
+  inCall<R>(fn: () => R): R {
+    if (this.depth++ === 0) this.drawsInCall = -1;
+    try {
+      return fn();
+    } finally {
+      this.depth--;
+    }
+  }
+
+  /** Runs `fn`, whose calls are no calls of the user's. */
+  nested<R>(fn: () => R): R {
+    this.depth++;
+    try {
+      return fn();
+    } finally {
+      this.depth--;
+    }
+  }
+
+  /** Which stream the present call draws from; -1 if it has not drawn. */
+  get rngCall(): number {
+    return this.drawsInCall < 0 ? -1 : this.rngCalls - 1;
+  }
+
+  /** Lets `fn` draw what call `index` drew. */
+  replayCall<R>(index: number, fn: () => R): R {
+    const [calls, draws] = [this.rngCalls, this.drawsInCall];
+    this.rngCalls = index + 1;
+    this.drawsInCall = 0;
+    try {
+      return this.nested(fn);
+    } finally {
+      this.rngCalls = calls;
+      this.drawsInCall = draws;
+    }
+  }
+
+  private nextDraw(): number {
+    this.graph.usesRng = true;
+    if (this.drawsInCall < 0) {
+      this.rngCalls++;
+      this.drawsInCall = 0;
+    }
+    return (this.rngCalls - 1) * drawsPerCall + this.drawsInCall++;
+  }
+
+  /** A tensor of the present value of `t`'s storage that later writes do not reach. */
+  snapshot(t: Tensor): Tensor {
+    const copy = this.tensorOf(this.valueOf(t.storageRef));
+    copy.spec = t.spec;
+    copy.offsets = t.offsets;
+    return copy;
+  }
 
   /** A tensor for the next input. */
   input(of: Aval): Tensor {
@@ -58,8 +140,6 @@ export class Trace {
       throw new TorchError(
         "A tensor made while tracing a function was used outside of it: expected a tensor of this trace",
       );
-    if (!this.capture)
-      throw new TorchError("tracing: expected only the operator's own arguments, got a tensor from outside");
     return this.capture(storage);
   }
 
@@ -71,7 +151,7 @@ export class Trace {
     emit: GraphNode["emit"],
     random = false,
   ): GraphValue[] {
-    const node = new GraphNode(name, overload, args, emit, random ? this.graph.rngCount++ : -1);
+    const node = new GraphNode(name, overload, args, emit, random ? this.nextDraw() : -1);
     node.outputs = avals.map((a, i) => new GraphValue(a, this, node, i));
     this.graph.nodes.push(node);
     return node.outputs;
@@ -104,6 +184,14 @@ export class Trace {
   }
 }
 
+/** Room for the draws of one call within the stream of a program: see Emitter.rng. */
+const drawsPerCall = 256;
+
+/** A value was needed on the host while a function was traced: the trace cannot go on. */
+export class GraphBreak extends TorchError {
+  override name = "GraphBreak";
+}
+
 let current: Trace | null = null;
 
 export const currentTrace = (): Trace | null => current;
@@ -111,12 +199,19 @@ export const currentTrace = (): Trace | null => current;
 /** Runs `fn` with `trace` taking every operator; null suspends tracing. */
 export function withTrace<R>(trace: Trace | null, fn: () => R): R {
   const before = current;
-  current = trace;
+  setCurrent(trace);
   try {
     return fn();
   } finally {
-    current = before;
+    setCurrent(before);
   }
+}
+
+function setCurrent(trace: Trace | null): void {
+  current = trace;
+  tracing.active = trace !== null;
+  const host = trace?.host ?? null;
+  tracing.touchGrad = host === null ? null : (leaf) => host.touchGrad(leaf);
 }
 
 export const offsetValues = (h: Builder, offsets: readonly number[]): Value[] =>
@@ -169,8 +264,8 @@ export function emitOperator(
   return Array.isArray(out) ? out : [out];
 }
 
-/** The avals of an operator's results, by running its lowering on a builder that is thrown away. */
-export function inferAvals(overload: Overload, args: readonly NodeArg[]): Aval[] {
+/** Runs an operator's lowering on a builder that is thrown away. */
+function lowerAlone(overload: Overload, args: readonly NodeArg[]): { h: Builder; values: Value[] } {
   const h = new Module("infer").func("main", []);
   const blank = (of: Aval): Value => h.splat(0, of.dtype, of.shape);
   const context: EmitContext = {
@@ -179,5 +274,13 @@ export function inferAvals(overload: Overload, args: readonly NodeArg[]): Aval[]
     value: (ref) => blank(ref.spec.aval),
     scalar: (s) => blank(aval(scalarDtype(s.kind), [])),
   };
-  return emitOperator(overload, context, args, 0).map((v) => aval(v.dtype, v.shape));
+  return { h, values: emitOperator(overload, context, args, 0) };
 }
+
+/** The avals of an operator's results. */
+export const inferAvals = (overload: Overload, args: readonly NodeArg[]): Aval[] =>
+  lowerAlone(overload, args).values.map((v) => aval(v.dtype, v.shape));
+
+/** The names of the StableHLO operations that an operator's lowering consists of. */
+export const operationsOf = (overload: Overload, args: readonly NodeArg[]): Set<string> =>
+  new Set(lowerAlone(overload, args).h.body.ops.map((op) => op.def.name));

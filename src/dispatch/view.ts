@@ -3,6 +3,7 @@ import { gradientEdge, is_grad_enabled, Node, type Grad } from "../autograd/inde
 import type { Overload, PlacedStep, ViewInput } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec } from "../ops/view_spec.js";
+import { currentTrace } from "./trace.js";
 import { TorchError, type Aval } from "../schema/index.js";
 import { Tensor } from "../tensor/index.js";
 
@@ -88,6 +89,11 @@ export function viewOf(self: Tensor, steps: readonly PlacedStep[], name: string)
   const out = fromBase
     ? applySteps(new Tensor(self.storageRef, rootSpec(self.spec.base)), steps)
     : applySteps(self, steps);
+  const trace = currentTrace();
+  if (trace !== null && trace.host !== null) {
+    if (trace.depth === 0) trace.host.use(self);
+    trace.host.madeView(out);
+  }
   if (is_grad_enabled() && self.dtype.is_differentiable) track(self, out, steps, name, fromBase);
   if (self.inference) out.inference = true;
   return out;

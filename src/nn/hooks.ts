@@ -1,5 +1,6 @@
 /** @file Hooks of modules: before and after forward, around backward, around state_dict. */
 import { gradientEdge, is_grad_enabled, Node, RemovableHandle, type Grad } from "../autograd/index.js";
+import { guardObject } from "../dispatch/index.js";
 import { TorchError } from "../schema/index.js";
 import { Tensor } from "../tensor/index.js";
 import type { Module } from "./module.js";
@@ -101,6 +102,7 @@ type Forward = (...args: unknown[]) => unknown;
 /** A call of a module: its forward between its hooks. */
 export function callModule(module: Module, args: unknown[]): unknown {
   const { hooks } = module[moduleState];
+  guardObject(module);
   if ((hooks === null || !hooks.wrapsCall) && !everywhere.wrapsCall) return (module.forward as Forward)(...args);
   return callWithHooks(module, hooks ?? new HookTable(), args);
 }

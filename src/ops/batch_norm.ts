@@ -1,5 +1,5 @@
 /** @file Batch normalization, with running statistics. */
-import { TorchError, uint8, type DType } from "../schema/index.js";
+import { float64, TorchError, uint8, type DType } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { computeType } from "./helpers.js";
 import { op, type Torch } from "./registry.js";
@@ -60,8 +60,9 @@ function normalize(t: Torch, a: Inputs): Normalized {
     const centred = t.sub(x, perChannel(t, mean, x));
     variance = t.mean(t.mul(centred, centred), dims);
     const n = x.numel() / Math.max(1, x.shape[1]);
+    const kept = t.sub(t.ones([], { dtype: float64, device: x.device }), a.momentum);
     const move = (old: Tensor, now: Tensor): Tensor =>
-      to(t, t.add(t.mul(to(t, old, type), 1 - a.momentum), t.mul(now, a.momentum)), old.dtype);
+      to(t, t.add(t.mul(to(t, old, type), kept), t.mul(now, a.momentum)), old.dtype);
     if (a.running_mean && a.running_var)
       running = [move(a.running_mean, mean), move(a.running_var, t.mul(variance, n / Math.max(1, n - 1)))];
   } else {
@@ -136,6 +137,7 @@ op(`native_batch_norm(${full}) -> (Tensor, Tensor, Tensor)`, {
   },
   grad: (t, args, [dy]) => gradients(t, args, dy),
   mutates: ["running_mean", "running_var"],
+  runtime: ["momentum"],
   nonDifferentiableOutputs: [1, 2],
   doc: "`batch_norm` with the statistics that it used.",
 });

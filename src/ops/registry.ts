@@ -61,6 +61,8 @@ export interface OpDefinition<T extends string> {
     | typeof notDifferentiable;
   /** Numbers of these names shape the program: a new value compiles anew. Other Scalars are run-time inputs. */
   statics?: readonly string[];
+  /** Arguments of type float that enter when the program runs, as Scalars do. Other floats shape the program. */
+  runtime?: readonly string[];
   /** Draws random numbers. */
   random?: boolean;
   /** Tensors that may be given as plain numbers: by the entry's overloads that say Scalar, or else by any. */
@@ -167,6 +169,7 @@ function argKind(argument: SchemaArgument, definition: AnyDefinition): ArgKind {
   }
   // a number that stands where the entry's first schema has a tensor
   if (base === "Scalar" && list === null && definition.numbers?.includes(argument.name)) return ArgKind.Tensor;
+  if (base === "float" && definition.runtime?.includes(argument.name)) return ArgKind.Scalar;
   if (base === "Scalar" && !definition.statics?.includes(argument.name))
     return list === null ? ArgKind.Scalar : ArgKind.ScalarList;
   return base === "Device" || base === "Generator" || base === "Layout" ? ArgKind.Placement : ArgKind.Static;

@@ -9,8 +9,8 @@ import {
   checkCommon,
   checkOption,
   pythonRepr,
+  option,
   rateFor,
-  real,
   type CommonOptions,
   type LearningRate,
 } from "./values.js";
@@ -69,15 +69,15 @@ export class Adagrad extends FusedOptimizer {
   }
 
   protected update(group: ParamGroup, all: readonly Tensor[]): void {
-    const { lr, lr_decay, weight_decay, eps, maximize } = group as ParamGroup & Required<AdagradOptions>;
+    const { maximize } = group as ParamGroup & Required<AdagradOptions>;
     for (const p of all) this.begin(p);
     for (const params of byDevice(all)) {
       const sums = this.stateTensors(params, "sum", (p) => functional.zeros_like(p));
       functional._fused_adagrad_(params, gradsOf(params), sums, this.steps(params), {
-        lr: rateFor(lr, params[0]) as Tensor,
-        lr_decay: real(lr_decay),
-        weight_decay: real(weight_decay),
-        eps: real(eps),
+        lr: rateFor(group, params[0]) as Tensor,
+        lr_decay: option(group, "lr_decay"),
+        weight_decay: option(group, "weight_decay"),
+        eps: option(group, "eps"),
         maximize,
         ...this.overflow,
         advanceSteps: true,

@@ -1,10 +1,11 @@
 /** @file Adam and AdamW. */
 import { functional } from "../api/index.js";
+import { hostNumber } from "../dispatch/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { byName, type Ordered } from "./arguments.js";
 import { byDevice, FusedOptimizer, gradsOf } from "./fused.js";
 import type { ParamGroup, Params } from "./optimizer.js";
-import { checkBetas, checkCommon, rateFor, real, type CommonOptions, type LearningRate } from "./values.js";
+import { checkBetas, checkCommon, option, rateFor, type CommonOptions, type LearningRate } from "./values.js";
 
 export interface AdamOptions extends CommonOptions {
   /** Learning rate. Default 1e-3. */
@@ -58,7 +59,7 @@ export class Adam extends FusedOptimizer {
 
   protected update(group: ParamGroup, all: readonly Tensor[]): void {
     const options = group as ParamGroup & Required<AdamOnlyOptions>;
-    const { lr, betas, eps, weight_decay, amsgrad, maximize } = options;
+    const { amsgrad, maximize } = options;
     const step = options.decoupled_weight_decay ? functional._fused_adamw_ : functional._fused_adam_;
     for (const params of byDevice(all)) {
       const steps = this.steps(params);
@@ -66,11 +67,11 @@ export class Adam extends FusedOptimizer {
       const squares = this.zeros(params, "exp_avg_sq");
       const largest = amsgrad ? this.zeros(params, "max_exp_avg_sq") : [];
       step(params, gradsOf(params), means, squares, largest, steps, {
-        lr: rateFor(lr, params[0]) as Tensor,
-        beta1: real(betas[0]),
-        beta2: real(betas[1]),
-        weight_decay: real(weight_decay),
-        eps: real(eps),
+        lr: rateFor(group, params[0]) as Tensor,
+        beta1: hostNumber(() => options.betas[0], group, "betas"),
+        beta2: hostNumber(() => options.betas[1], group, "betas"),
+        weight_decay: option(group, "weight_decay"),
+        eps: option(group, "eps"),
         amsgrad,
         maximize,
         ...this.overflow,

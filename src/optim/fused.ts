@@ -1,5 +1,6 @@
 /** @file What optimizers share whose step is one program for all parameters of a group. */
 import { functional } from "../api/index.js";
+import { untraced } from "../dispatch/index.js";
 import { float32 } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { Optimizer } from "./optimizer.js";
@@ -20,7 +21,7 @@ export abstract class FusedOptimizer extends Optimizer {
     return params.map((p) => {
       let state = this.state.get(p);
       if (!state) this.state.set(p, (state = {}));
-      return (state[name] ??= make(p)) as Tensor;
+      return (state[name] ??= untraced(() => make(p))) as Tensor;
     });
   }
 

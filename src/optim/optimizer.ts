@@ -1,6 +1,7 @@
 /** @file Optimizer: parameter groups, state, hooks, and what all optimizers share. */
 import { functional, tensor } from "../api/index.js";
 import { addHook, enable_grad, ModeGuard, type RemovableHandle } from "../autograd/index.js";
+import { guardObject } from "../dispatch/index.js";
 import { float32, TorchError, TorchTypeError, TorchValueError } from "../schema/index.js";
 import { Tensor } from "../tensor/index.js";
 import { copied, pythonRepr } from "./values.js";
@@ -162,6 +163,7 @@ export abstract class Optimizer {
     const loss = closure && enable_grad(closure);
     using _ = new ModeGuard(false, false);
     for (const group of this.param_groups) {
+      guardObject(group);
       const params = group.params.filter((p) => p.grad !== null);
       if (params.length > 0) this.update(group, params);
     }

@@ -1,5 +1,6 @@
 /** @file Stochastic gradient descent. */
 import { functional } from "../api/index.js";
+import { hostGuard } from "../dispatch/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { byName, type Ordered } from "./arguments.js";
 import { byDevice, FusedOptimizer, gradsOf } from "./fused.js";
@@ -9,7 +10,7 @@ import {
   checkOption,
   pythonRepr,
   rateFor,
-  real,
+  option,
   type CommonOptions,
   type LearningRate,
 } from "./values.js";
@@ -59,13 +60,19 @@ export class SGD extends FusedOptimizer {
   }
 
   protected update(group: ParamGroup, all: readonly Tensor[]): void {
-    const { momentum } = group as ParamGroup & Required<SGDOptions>;
+    const options = group as ParamGroup & Required<SGDOptions>;
+    const momentum = hostGuard(() => options.momentum !== 0);
+    const isNew = (p: Tensor): boolean => !this.state.get(p)?.momentum_buffer;
     for (const params of byDevice(all)) {
-      if (momentum === 0) {
+      if (!momentum) {
         this.descend(group, params, [], false);
         continue;
       }
-      const isNew = (p: Tensor): boolean => !this.state.get(p)?.momentum_buffer;
+      // without dampening a first step is one from a buffer of zeros
+      if (hostGuard(() => options.dampening === 0 || !params.some(isNew))) {
+        this.descend(group, params, this.zeros(params, "momentum_buffer"), false);
+        continue;
+      }
       for (const fresh of [false, true]) {
         const some = params.filter((p) => isNew(p) === fresh);
         if (some.length > 0) this.descend(group, some, this.zeros(some, "momentum_buffer"), fresh);
@@ -74,12 +81,12 @@ export class SGD extends FusedOptimizer {
   }
 
   private descend(group: ParamGroup, params: Tensor[], buffers: Tensor[], is_first_step: boolean): void {
-    const { lr, momentum, dampening, weight_decay, nesterov, maximize } = group as ParamGroup & Required<SGDOptions>;
+    const { nesterov, maximize } = group as ParamGroup & Required<SGDOptions>;
     functional._fused_sgd_(params, gradsOf(params), buffers, {
-      weight_decay: real(weight_decay),
-      momentum: real(momentum),
-      lr: rateFor(lr, params[0]) as Tensor,
-      dampening: real(dampening),
+      weight_decay: option(group, "weight_decay"),
+      momentum: option(group, "momentum"),
+      lr: rateFor(group, params[0]) as Tensor,
+      dampening: option(group, "dampening"),
       nesterov,
       maximize,
       is_first_step,

@@ -1,5 +1,6 @@
 /** @file Hyperparameters: learning rates as numbers or tensors, checks, copies, and how Python prints them. */
 import { asFloat, functional } from "../api/index.js";
+import { hostNumber } from "../dispatch/index.js";
 import { TorchNotImplementedError, TorchValueError, type FloatScalar } from "../schema/index.js";
 import { Tensor } from "../tensor/index.js";
 
@@ -24,9 +25,16 @@ export const numberOf = (lr: LearningRate): number => (lr instanceof Tensor ? Nu
 /** A number that always counts as a float, so that 1 and 0.5 run the same program. */
 export const real = (n: number): FloatScalar => asFloat(n);
 
-/** A learning rate for a program on the device of `like`. */
-export const rateFor = (lr: LearningRate, like: Tensor): FloatScalar | Tensor =>
-  lr instanceof Tensor ? (lr.device === like.device ? lr : lr.to(like.device)) : real(lr);
+/** A hyperparameter of a group for a program: a compiled step reads it anew each time. */
+export const option = (group: Readonly<Record<string, unknown>>, key: string): FloatScalar =>
+  hostNumber(() => group[key] as number, group, key);
+
+/** The learning rate of a group for a program on the device of `like`. */
+export function rateFor(group: Readonly<Record<string, unknown>>, like: Tensor): FloatScalar | Tensor {
+  const { lr } = group as { lr: LearningRate };
+  if (!(lr instanceof Tensor)) return option(group, "lr");
+  return lr.device === like.device ? lr : lr.to(like.device);
+}
 
 /** Throws ValueError in PyTorch's words unless `ok`. */
 export function checkOption(ok: boolean, message: string): void {

@@ -6,3 +6,4 @@ export * from "./promotion.js";
 export * from "./scalar.js";
 export * from "./schema.js";
 export * from "./shape.js";
+export * from "./user_line.js";

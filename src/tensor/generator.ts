@@ -29,6 +29,10 @@ export class Generator {
     this.counter++;
     return state;
   }
+  /** Moves on as `draws` calls of next() would. */
+  advance(draws: number): void {
+    this.counter += BigInt(draws);
+  }
   /** Key and counter, for `set_state`. */
   get_state(): [bigint, bigint] {
     return [this.seed, this.counter];

@@ -1,6 +1,7 @@
 /** @file Normalization with statistics of the batch or of the instance, and their running averages. */
 import type { Tensor } from "../../tensor/index.js";
 import { TorchValueError } from "../../schema/index.js";
+import { hostNumber } from "../../dispatch/index.js";
 import { int64 } from "../../schema/dtype.js";
 import { t } from "../aten.js";
 import * as F from "../functional/normalization.js";
@@ -102,7 +103,7 @@ abstract class BatchNorm extends NormBase {
   override forward(input: Tensor): Tensor {
     this.checkInput(input);
     const { training, track_running_stats, num_batches_tracked } = this;
-    let factor = this.momentum ?? 0;
+    let factor = this.momentum === null ? 0 : (hostNumber(() => this.momentum!, this, "momentum") as unknown as number);
     if (training && track_running_stats && num_batches_tracked !== null) {
       num_batches_tracked.add_(1);
       // no momentum: the running statistics are the average of all batches

@@ -1,4 +1,5 @@
 /** @file LRScheduler: what all learning rate schedules share. */
+import { hostEffect } from "../../dispatch/index.js";
 import { TorchError, TorchTypeError, TorchValueError } from "../../schema/index.js";
 import { Tensor } from "../../tensor/index.js";
 import { real, numberOf, type LearningRate } from "../values.js";
@@ -104,6 +105,10 @@ export abstract class LRScheduler {
 
   /** Moves on by one epoch. An `epoch` to jump to is deprecated in PyTorch. */
   step(epoch?: number): void {
+    hostEffect(() => this.moveOn(epoch));
+  }
+
+  private moveOn(epoch: number | undefined): void {
     if (this._step_count === 1 && !this.optimizer._opt_called)
       warn(
         "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`. Failure to do this will result in PyTorch skipping the first value of the learning rate schedule.",

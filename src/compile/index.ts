@@ -1,0 +1,3 @@
+/** @file Functions compiled as a whole. */
+export * from "./compile.js";
+export * from "./config.js";
