@@ -25,6 +25,7 @@ export * from "./schema/dtype.js";
 export { can_cast, get_default_dtype, promote_types, set_default_dtype } from "./schema/promotion.js";
 export { Complex, FloatScalar, type Scalar } from "./schema/scalar.js";
 export {
+  LinAlgError,
   TorchError,
   TorchIndexError,
   TorchNotImplementedError,

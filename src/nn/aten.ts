@@ -7,7 +7,6 @@ import type { Tensor } from "../tensor/index.js";
 /** Operators that are called here and do not exist yet. What is generated takes precedence; then the name can go. */
 interface Pending {
   ctc_loss(...args: readonly unknown[]): Tensor;
-  linalg_qr(input: Tensor): Tensor[];
 }
 export type Aten = Torch & Omit<Pending, keyof Torch>;
 

@@ -109,3 +109,18 @@ test.each([
 ] as const)("%s is refused", (_name, act, message) => {
   expect(act).toThrow(message);
 });
+
+test.each([
+  [4, 6],
+  [6, 4],
+])("orthogonal_: rows or columns of a %i by %i matrix are orthogonal, of length gain", (rows, columns) => {
+  const w = init.orthogonal_(torch.empty([rows, columns], { dtype: torch.float64 }), 2);
+  const product = rows < columns ? w.matmul(w.mT) : w.mT.matmul(w);
+  expect(
+    product
+      .sub(torch.eye(4, { dtype: torch.float64 }).mul(4))
+      .abs()
+      .max()
+      .item(),
+  ).toBeLessThan(1e-12);
+});

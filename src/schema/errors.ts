@@ -25,6 +25,11 @@ export class TorchNotImplementedError extends TorchError {
   override name = "TorchNotImplementedError";
 }
 
+/** A matrix that cannot be factored or solved (PyTorch's torch.linalg.LinAlgError). */
+export class LinAlgError extends TorchError {
+  override name = "LinAlgError";
+}
+
 /** Throws TorchError with `message` unless `condition`. The message is built only when needed. */
 export function check(condition: boolean, message: string | (() => string)): asserts condition {
   if (!condition) throw new TorchError(typeof message === "string" ? message : message());
