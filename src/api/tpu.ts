@@ -1,5 +1,15 @@
 /** @file `torch.tpu`: what is known of TPU devices, their memory and their random numbers. */
-import { clientOf, backendOf, hasTpuHardware, programsCompiled } from "../dispatch/index.js";
+import {
+  backendOf,
+  clientOf,
+  eagerMode,
+  hasTpuHardware,
+  programsCompiled,
+  runDeferred,
+  setEagerMode,
+  withEagerMode,
+  type EagerMode,
+} from "../dispatch/index.js";
 import { TorchError } from "../schema/index.js";
 import { defaultGenerator, device as deviceOf, type Device, type DeviceLike } from "../tensor/index.js";
 
@@ -41,7 +51,20 @@ export function get_device_name(device?: DeviceLike | null): string {
 
 /** Waits until everything that was started on the device is done. */
 export function synchronize(device?: DeviceLike | null): void {
+  runDeferred();
   backendOf(tpu(device)).synchronize();
+}
+
+export { EagerMode } from "../dispatch/index.js";
+
+/** How operators run outside of compiled functions; see EagerMode. */
+export const eager_mode = (): EagerMode => eagerMode();
+
+/** Sets how operators run; with `fn`, while it runs, and returns its result. */
+export function set_eager_mode(mode: EagerMode): void;
+export function set_eager_mode<R>(mode: EagerMode, fn: () => R): R;
+export function set_eager_mode<R>(mode: EagerMode, fn?: () => R): R | void {
+  return fn === undefined ? setEagerMode(mode) : withEagerMode(mode, fn);
 }
 
 /** Seeds the generator of the current device. */

@@ -116,6 +116,11 @@ export function copyOnWrite(t: Tensor): Tensor {
     return new Tensor(storage, t.spec, t.offsets);
   }
   if (tracing.active) return torchFunctions().clone(t);
+  if (from.deferred !== null) {
+    const storage = new Storage(null, from.aval, from.device);
+    storage.defer(from.deferred);
+    return new Tensor(storage, t.spec, t.offsets);
+  }
   if (from.handle === null) return new Tensor(from, t.spec, t.offsets);
   const storage = new Storage(from.handle, from.aval, from.device);
   from.shared = storage.shared = true;

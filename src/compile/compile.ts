@@ -1,5 +1,5 @@
 /** @file `torch.compile`: a function that runs as one program. */
-import { currentTrace, GraphBreak } from "../dispatch/index.js";
+import { currentTrace, EagerMode, GraphBreak, withEagerMode } from "../dispatch/index.js";
 import { TorchError, TorchValueError } from "../schema/index.js";
 import { Tensor } from "../tensor/index.js";
 import { config } from "./config.js";
@@ -46,11 +46,17 @@ export class CompiledFunction {
   }
 
   call(args: readonly unknown[]): unknown {
-    if (this.givenUp || currentTrace() !== null || config.disable) return this.fn(...(args as never[]));
+    if (currentTrace() !== null || config.disable) return this.fn(...(args as never[]));
+    if (this.givenUp) return this.runInPieces(args);
     const leaves: unknown[] = [];
     const structure = flatten(args, leaves);
     const entry = this.find(structure, leaves) ?? this.trace(structure, leaves);
-    return entry === null ? this.fn(...(args as never[])) : entry.run(leaves);
+    return entry === null ? this.runInPieces(args) : entry.run(leaves);
+  }
+
+  /** Runs the function as it is, with the operators between two reads of a value as one program. */
+  private runInPieces(args: readonly unknown[]): unknown {
+    return withEagerMode(EagerMode.DEFER_AND_FUSE, () => this.fn(...(args as never[])));
   }
 
   private find(structure: Structure, leaves: readonly unknown[]): CompiledEntry | null {
@@ -98,7 +104,7 @@ export class CompiledFunction {
     this.warned = true;
     const reasons = this.entries.map((e) => whyNot(e, structure, leaves)).filter((r) => r !== null);
     process.emitWarning(
-      `torch.compile hit config.recompile_limit (${config.recompile_limit}) for ${this.name}; from here on calls that fit no program run uncompiled. Last reason: ${reasons[0] ?? "none"}`,
+      `torch.compile hit config.recompile_limit (${config.recompile_limit}) for ${this.name}; from here on calls that fit no program run in pieces. Last reason: ${reasons[0] ?? "none"}`,
       "TorchTpuWarning",
     );
   }

@@ -4,13 +4,17 @@ import { type Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec } from "../ops/view_spec.js";
 import { executeRaw, type BufferHandle } from "../pjrt/index.js";
-import { scalarKind, SymScalar, TorchNotImplementedError, uint64, type Scalar } from "../schema/index.js";
+import { scalarKind, SymScalar, TorchNotImplementedError, type Scalar } from "../schema/index.js";
 import type { Generator } from "../tensor/index.js";
 import { defaultGenerator, Storage, Tensor, type Device } from "../tensor/index.js";
 import { flatTensors } from "./arguments.js";
-import { backendOf, type Backend } from "./backend.js";
+import { backendOf } from "./backend.js";
 import { debugCall, debugCalls } from "./debug.js";
+import { deferralOf } from "./deferral.js";
+import { isBlocking, isDeferring } from "./eager_mode.js";
 import { missingBuffer } from "./graph_function.js";
+import type { Kernel, Program } from "./program.js";
+import { RngState } from "./rng_state.js";
 import type { NodeArg } from "./graph.js";
 import { deviceFor } from "./placement.js";
 import { isDifferentiable, makePlan, OpNode, type GradPlan } from "./record.js";
@@ -30,11 +34,15 @@ export function callOperator(overload: Overload, given: unknown[]): Tensor | Ten
   if (overload.entry.definition.mutates !== undefined) leaf = leaf.next(donationKey());
   const site = (leaf.value ??= makeSite(overload, given, device, null));
   const record = is_grad_enabled() && needsGrad() && isDifferentiable(overload.entry.definition);
-  if (site.program === null) return metaCall(overload, given, site, device, record);
+  const { kernel } = site;
+  if (kernel === null) return metaCall(overload, given, site, device, record);
   if (debugCalls) debugCall(overload.qualified, flat);
-  const rngState = pushArguments(overload, given, site, device);
+  if (isDeferring()) return deferredCall(overload, given, site, kernel, device, record);
+  const { program } = kernel;
+  const rngState = pushArguments(overload, given, program, device);
   const node = record && site.writes.length > 0 ? makeNode(overload, given, site, device, rngState) : null;
-  const result = executeRaw(site.program.executable, args);
+  const result = executeRaw(program.executable, args);
+  if (isBlocking()) backendOf(device).synchronize();
   if (!Array.isArray(result)) {
     if (site.writes.length > 0) {
       storeWrites(site, [result], 0);
@@ -60,9 +68,9 @@ export function callOperator(overload: Overload, given: unknown[]): Tensor | Ten
 function pushArguments(
   overload: Overload,
   given: readonly unknown[],
-  site: CallSite,
+  program: Program,
   device: Device,
-): BufferHandle | null {
+): RngState | null {
   const backend = backendOf(device);
   args.length = 0;
   for (let i = 0; i < flat.length; i++) {
@@ -73,15 +81,16 @@ function pushArguments(
     for (let k = 0; k < offsets.length; k++) args.push(backend.scalar(offsets[k], "int"));
   }
   for (let i = 0; i < scalars.length; i++) args.push(backend.scalar(scalars[i], scalarKind(scalars[i])));
-  return site.program!.usesRng ? pushRng(overload, given, device, backend) : null;
+  if (!program.usesRng) return null;
+  const state = nextState(overload, given, device);
+  args.push(state.handle(backend));
+  return state;
 }
 
-function pushRng(overload: Overload, given: readonly unknown[], device: Device, backend: Backend): BufferHandle {
+function nextState(overload: Overload, given: readonly unknown[], device: Device): RngState {
   const at = overload.index.get("generator");
   const generator = (at === undefined ? null : (given[at] as Generator | null)) ?? defaultGenerator(device);
-  const state = backend.upload(generator.next(), uint64, [2]);
-  args.push(state);
-  return state;
+  return new RngState(generator.next());
 }
 
 /** Below this size a write makes a new buffer: reusing the old one costs more than it saves. */
@@ -125,16 +134,58 @@ export function executeInplace(overload: Overload, given: unknown[], target: Ten
   if (record) flat[0] = snapshot(target); // the gradient may read what the write replaces
   const leaf = found.next(donationKey());
   const site = (leaf.value ??= makeSite(overload, given, device, target));
-  if (site.program === null) {
+  const { kernel } = site;
+  if (kernel === null) {
     target.storageRef.version++;
     return;
   }
-  const rngState = pushArguments(overload, given, site, device);
+  if (isDeferring()) {
+    const rngState = kernel.spec.graph.usesRng ? nextState(overload, given, device) : null;
+    const node = record ? makeNode(overload, given, site, device, rngState) : null;
+    const [value] = deferralOf(device).append(kernel, flat, scalars, rngState);
+    deferralOf(device).write(target.storageRef, value);
+    flat[0] = target;
+    if (node) rebaseHistory(target, node);
+    return;
+  }
+  const { program } = kernel;
+  const rngState = pushArguments(overload, given, program, device);
   const node = record ? makeNode(overload, given, site, device, rngState) : null;
-  const result = executeRaw(site.program.executable, args);
+  const result = executeRaw(program.executable, args);
+  if (isBlocking()) backendOf(device).synchronize();
   flat[0] = target;
   storeWrites(site, Array.isArray(result) ? result : [result], 0);
   if (node) rebaseHistory(target, node);
+}
+
+/** A call in fused mode: its results wait until somebody needs them. */
+function deferredCall(
+  overload: Overload,
+  given: readonly unknown[],
+  site: CallSite,
+  kernel: Kernel,
+  device: Device,
+  record: boolean,
+): Tensor | Tensor[] {
+  const deferral = deferralOf(device);
+  const rngState = kernel.spec.graph.usesRng ? nextState(overload, given, device) : null;
+  const values = deferral.append(kernel, flat, scalars, rngState);
+  const node = record && site.writes.length > 0 ? makeNode(overload, given, site, device, rngState) : null;
+  const inference = is_inference_mode_enabled();
+  const count = kernel.spec.outputs.length;
+  const outs: Tensor[] = [];
+  for (let i = 0; i < count; i++) {
+    const spec = site.outSpecs[i];
+    const storage = new Storage(null, spec.aval, device);
+    storage.defer(values[i]);
+    const out = new Tensor(storage, spec);
+    if (inference) out.inference = true;
+    outs.push(out);
+  }
+  site.writes.forEach((at, k) => deferral.write(flat[at].storageRef, values[count + k]));
+  if (node) attach(overload, node, outs);
+  else if (record) recordCall(overload, given, site, device, rngState, outs);
+  return site.isList || count === 0 ? outs : outs[0];
 }
 
 function needsGrad(): boolean {
@@ -161,7 +212,7 @@ function recordCall(
   given: readonly unknown[],
   site: CallSite,
   device: Device,
-  rngState: BufferHandle | null,
+  rngState: RngState | null,
   outs: readonly Tensor[],
 ): void {
   const node = makeNode(overload, given, site, device, rngState);
@@ -176,7 +227,7 @@ function makeNode(
   given: readonly unknown[],
   site: CallSite,
   device: Device,
-  rngState: BufferHandle | null,
+  rngState: RngState | null,
 ): OpNode | null {
   const { nonDifferentiableOutputs } = overload.entry.definition;
   if (!site.carriesGradient(nonDifferentiableOutputs)) return null;

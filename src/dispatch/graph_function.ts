@@ -8,7 +8,10 @@ import { Storage, Tensor, type Device } from "../tensor/index.js";
 import { backendOf, type Backend } from "./backend.js";
 import type { Ref } from "./graph.js";
 import { reachable, type Graph } from "./graph.js";
-import { compileProgram, type Program } from "./program.js";
+import { deferralOf } from "./deferral.js";
+import { isBlocking, isDeferring } from "./eager_mode.js";
+import { Kernel, type ProgramSpec } from "./program.js";
+import type { RngState } from "./rng_state.js";
 import { Trie } from "./trie.js";
 
 interface Alias {
@@ -36,7 +39,7 @@ export const tensorOf = (handle: BufferHandle, spec: ViewSpec, device: Device): 
   new Tensor(new Storage(handle, spec.base, device), spec);
 
 export class GraphFunction {
-  private readonly programs: Trie<Program>[] = [];
+  private readonly kernels: Trie<Kernel>[] = [];
   /** Which inputs the computed outputs read. */
   readonly used: ReadonlySet<number>;
   private readonly computed: readonly Ref[];
@@ -73,13 +76,13 @@ export class GraphFunction {
   call(
     inputs: readonly (Tensor | null)[],
     scalars: readonly (Scalar | SymScalar)[],
-    rngState: BufferHandle | null,
+    rngState: RngState | null,
     device: Device,
   ): (Tensor | null)[] {
-    const handles = this.computed.length === 0 ? [] : this.execute(inputs, scalars, rngState, device);
+    const results = this.computed.length === 0 ? [] : this.execute(inputs, scalars, rngState, device);
     return this.slots.map((slot) => {
       if (slot === null) return null;
-      if (typeof slot === "number") return tensorOf(handles[slot], this.computedSpecs[slot], device);
+      if (typeof slot === "number") return results[slot];
       const from = inputs[slot.input]!;
       const spec = slot.steps.reduce((s, step) => s.then(step), from.spec);
       return new Tensor(
@@ -93,27 +96,39 @@ export class GraphFunction {
   private execute(
     inputs: readonly (Tensor | null)[],
     scalars: readonly (Scalar | SymScalar)[],
-    rngState: BufferHandle | null,
+    rngState: RngState | null,
     device: Device,
-  ): BufferHandle[] {
+  ): Tensor[] {
     const backend = backendOf(device);
-    const args: BufferHandle[] = [];
-    let leaf = (this.programs[device.id] ??= new Trie<Program>());
+    let leaf = (this.kernels[device.id] ??= new Trie<Kernel>());
+    const tensors: Tensor[] = [];
     for (const i of this.used) {
       const t = inputs[i]!;
       leaf = leaf.next(t.spec);
-      pushTensor(args, t, backend);
+      tensors.push(t);
     }
-    leaf.value ??= this.compile(inputs, backend);
+    const kernel = (leaf.value ??= this.kernel(inputs, backend));
+    if (isDeferring()) {
+      const values = deferralOf(device).append(kernel, tensors, scalars as readonly Scalar[], rngState);
+      return values.map((value, i) => {
+        const storage = new Storage(null, value.aval, device);
+        storage.defer(value);
+        return new Tensor(storage, this.computedSpecs[i]);
+      });
+    }
+    const { program } = kernel;
+    const args: BufferHandle[] = [];
+    for (const t of tensors) pushTensor(args, t, backend);
     this.graph.scalars.forEach((kind, i) => args.push(backend.scalar(scalars[i] as Scalar, kind)));
-    if (leaf.value.usesRng) args.push(rngState!);
-    const out = leaf.value.run(args);
-    return Array.isArray(out) ? out : [out];
+    if (program.usesRng) args.push(rngState!.handle(backend));
+    const out = program.run(args);
+    if (isBlocking()) backend.synchronize();
+    return (Array.isArray(out) ? out : [out]).map((handle, i) => tensorOf(handle, this.computedSpecs[i], device));
   }
 
-  private compile(inputs: readonly (Tensor | null)[], backend: Backend): Program {
+  private kernel(inputs: readonly (Tensor | null)[], backend: Backend): Kernel {
     const order = [...this.used];
-    return compileProgram(
+    return new Kernel(
       this.withInputs(
         order,
         order.map((i) => inputs[i]!.spec),
@@ -122,7 +137,7 @@ export class GraphFunction {
     );
   }
 
-  private withInputs(order: readonly number[], specs: readonly ViewSpec[]): Parameters<typeof compileProgram>[0] {
+  private withInputs(order: readonly number[], specs: readonly ViewSpec[]): ProgramSpec {
     return { name: this.name, graph: this.graph, outputs: this.computed, writes: [], specs, inputOrder: order };
   }
 }

@@ -1,6 +1,8 @@
 /** @file The way of a call from bound arguments to a program that runs. */
 export * from "./backend.js";
 export * from "./call.js";
+export { deferralOf, runDeferred } from "./deferral.js";
+export * from "./eager_mode.js";
 export * from "./graph.js";
 export * from "./hardware.js";
 export * from "./host_values.js";

@@ -118,15 +118,21 @@ function scatterByIndex(values: readonly Value[], order: readonly number[]): Val
 
 /** The StableHLO text of a program. */
 export function lowerProgram(spec: ProgramSpec): string {
-  const { graph, specs } = spec;
   const module = new Module(spec.name);
   const h = module.func("main", parameters(spec));
+  h.return(emitProgram(h, spec, h.params));
+  return module.toString();
+}
+
+/** Emits what a program computes from its arguments. */
+export function emitProgram(h: Builder, spec: ProgramSpec, params: readonly Value[]): Value[] {
+  const { graph, specs } = spec;
   let at = 0;
   const bases: Value[] = [];
   const offsets: Value[][] = [];
   const inputs = specs.map((s) => {
-    const base = h.params[at++];
-    const own = h.params.slice(at, at + s.numOffsets);
+    const base = params[at++];
+    const own = params.slice(at, at + s.numOffsets);
     at += s.numOffsets;
     bases.push(base);
     offsets.push(own);
@@ -134,8 +140,8 @@ export function lowerProgram(spec: ProgramSpec): string {
   });
   const { inputOrder } = spec;
   const byIndex = inputOrder ? scatterByIndex(inputs, inputOrder) : inputs;
-  const scalars = h.params.slice(at, at + graph.scalars.length);
-  const rngState = graph.usesRng ? h.params[at + graph.scalars.length] : null;
+  const scalars = params.slice(at, at + graph.scalars.length);
+  const rngState = graph.usesRng ? params[at + graph.scalars.length] : null;
   const emitter = new Emitter(h, byIndex, scalars, rngState);
   const results = [...spec.outputs, ...spec.writes.map((w) => w.value)];
   for (const node of reachable(graph, results).nodes) emitter.set(node, node.emit(emitter, node));
@@ -143,24 +149,51 @@ export function lowerProgram(spec: ProgramSpec): string {
   const written = spec.writes.map((w) =>
     specs[w.input].write(h, bases[w.input], emitter.value(w.value), offsets[w.input]),
   );
-  h.return([...outputs, ...written]);
-  return module.toString();
+  return [...outputs, ...written];
 }
+
+/** A program that is compiled when it first runs alone; fused mode makes it part of others instead. */
+export class Kernel {
+  readonly id = nextKernel++;
+  /** Types of the outputs, then of the written storages. */
+  readonly results: readonly Aval[];
+  /** Whether the value of each input is read, not only its type and shape. */
+  readonly reads: readonly boolean[];
+  private compiled: Program | null = null;
+  constructor(
+    readonly spec: ProgramSpec,
+    private readonly backend: Backend,
+  ) {
+    this.results = resultAvals(spec);
+    const { inputs } = reachable(spec.graph, [...spec.outputs, ...spec.writes.map((w) => w.value)]);
+    this.reads = spec.specs.map(
+      (s, i) => inputs.has(spec.inputOrder?.[i] ?? i) || (!s.isRoot && spec.writes.some((w) => w.input === i)),
+    );
+  }
+  get program(): Program {
+    return (this.compiled ??= compileProgram(this.spec, this.backend));
+  }
+}
+let nextKernel = 0;
+
+const resultAvals = (spec: ProgramSpec): Aval[] => [
+  ...spec.outputs.map((r) => r.spec.aval),
+  ...spec.writes.map((w) => spec.specs[w.input].base),
+];
 
 /** Lowers and compiles. Errors name the program. */
 export function compileProgram(spec: ProgramSpec, backend: Backend, effort: "fast" | "full" = "fast"): Program {
   const text = rethrow(spec.name, () => lowerProgram(spec));
-  const loaded = backend.compile(text, effort);
-  compileCount++;
-  debugProgram(spec.name, text);
-  return new Program(
-    loaded,
-    [...spec.outputs.map((r) => r.spec.aval), ...spec.writes.map((w) => specs(spec, w))],
-    spec.graph,
-  );
+  return new Program(compileText(spec.name, text, backend, effort), resultAvals(spec), spec.graph);
 }
 
-const specs = (spec: ProgramSpec, w: GraphWrite): Aval => spec.specs[w.input].base;
+/** Compiles a StableHLO module and counts it. */
+export function compileText(name: string, text: string, backend: Backend, effort: "fast" | "full"): LoadedExecutable {
+  const loaded = backend.compile(text, effort);
+  compileCount++;
+  debugProgram(name, text);
+  return loaded;
+}
 
 /** Builder errors become the operator's. */
 export function rethrow<R>(name: string, fn: () => R): R {

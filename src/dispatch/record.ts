@@ -2,12 +2,12 @@
 import { accumulatorOf, grad as gradOf, ModeGuard, Node, type Grad } from "../autograd/index.js";
 import { notDifferentiable, type AnyDefinition, type Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
-import type { BufferHandle } from "../pjrt/index.js";
 import { TorchError, TorchNotImplementedError, type Aval, type Scalar, type SymScalar } from "../schema/index.js";
 import { Tensor, type Device, type Storage } from "../tensor/index.js";
 import { mapTensors, withoutTensors } from "./arguments.js";
 import { GraphFunction } from "./graph_function.js";
 import type { Ref } from "./graph.js";
+import type { RngState } from "./rng_state.js";
 import { currentTrace, Trace, withTrace } from "./trace.js";
 
 /** The gradient of one kind of call, for one choice of arguments that need it. */
@@ -182,7 +182,7 @@ export class OpNode extends Node {
     private readonly plan: GradPlan,
     flat: readonly Tensor[],
     private readonly scalars: readonly (Scalar | SymScalar)[],
-    private readonly rngState: BufferHandle | null,
+    private readonly rngState: RngState | null,
     private readonly device: Device,
   ) {
     const { needs } = plan;

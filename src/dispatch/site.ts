@@ -10,7 +10,7 @@ import { type Device } from "../tensor/index.js";
 import { mapTensors } from "./arguments.js";
 import { backendOf } from "./backend.js";
 import { tracedCall } from "./call.js";
-import { compileProgram, rethrow, type GraphWrite, type Program } from "./program.js";
+import { Kernel, rethrow, type GraphWrite } from "./program.js";
 import type { GradPlan } from "./record.js";
 import { Trace, withTrace } from "./trace.js";
 import { Trie } from "./trie.js";
@@ -27,7 +27,7 @@ export class CallSite {
     /** The flat tensor arguments whose storages the program overwrites. */
     readonly writes: readonly number[],
     /** Null where no value is computed: on the meta device and while tracing. */
-    readonly program: Program | null,
+    readonly kernel: Kernel | null,
   ) {
     this.outAvals = outSpecs.map((s) => s.aval);
   }
@@ -104,10 +104,10 @@ export function makeSite(
   });
   const outSpecs = outs.map((o) => rootSpec(o.spec.aval));
   const outputs = target === null ? outs.map((o) => trace.ref(o)) : [];
-  const program =
+  const kernel =
     device.type === "meta"
       ? null
-      : compileProgram(
+      : new Kernel(
           { name: overload.name, graph: trace.graph, outputs, writes, specs: tensors.map((t) => t.spec) },
           backendOf(device),
         );
@@ -115,6 +115,6 @@ export function makeSite(
     outSpecs,
     returnsList(overload),
     writes.map((w) => w.input),
-    program,
+    kernel,
   );
 }

@@ -1,7 +1,7 @@
 /** @file Optimizer: parameter groups, state, hooks, and what all optimizers share. */
 import { functional, tensor } from "../api/index.js";
 import { addHook, enable_grad, ModeGuard, type RemovableHandle } from "../autograd/index.js";
-import { guardObject } from "../dispatch/index.js";
+import { guardObject, isDeferring, runDeferred } from "../dispatch/index.js";
 import { float32, TorchError, TorchTypeError, TorchValueError } from "../schema/index.js";
 import { Tensor } from "../tensor/index.js";
 import { copied, pythonRepr } from "./values.js";
@@ -155,6 +155,7 @@ export abstract class Optimizer {
     const loss = this.run(closure);
     for (const hook of this.postHooks.values()) hook(this, args);
     for (const hook of globalPostHooks.values()) hook(this, args);
+    if (isDeferring()) runDeferred(); // what waits would grow from step to step
     return loss;
   }
 

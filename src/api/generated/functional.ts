@@ -1409,6 +1409,35 @@ export interface Functional {
   /** All tensors expanded to one shape. @see https://docs.pytorch.org/docs/stable/generated/torch.broadcast_tensors.html */
   broadcast_tensors(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor[];
   broadcast_tensors(...tensors: Tensor[]): Tensor[];
+  /** The first number of a list that is not zero, after its position. */
+  _first_failure(info: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Throws for the first matrix whose factorization failed. @see https://docs.pytorch.org/docs/stable/generated/torch._linalg_check_errors.html */
+  _linalg_check_errors(info: Tensor, api_name: string, options: { is_matrix: boolean }): void;
+  /** `linalg_solve_triangular` of matrices with equal batch dimensions. */
+  _solve_triangular(input: Tensor, B: Tensor, options: { upper: boolean; left?: boolean; unitriangular?: boolean; out?: Tensor }): Tensor;
+  /** Solves AX = B, or XA = B, for triangular matrices A. */
+  linalg_solve_triangular(input: Tensor, B: Tensor, options: { upper: boolean; left?: boolean; unitriangular?: boolean; out?: Tensor }): Tensor;
+  /** Solves AX = b for triangular matrices A; gives A too. `linalg.solve_triangular` is the newer form. @see https://docs.pytorch.org/docs/stable/generated/torch.triangular_solve.html */
+  triangular_solve(input: Tensor, A: Tensor, options?: { upper?: boolean; transpose?: boolean; unitriangular?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  triangular_solve(input: Tensor, A: Tensor, upper: boolean, options?: { transpose?: boolean; unitriangular?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  triangular_solve(input: Tensor, A: Tensor, upper: boolean, transpose: boolean, options?: { unitriangular?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  triangular_solve(input: Tensor, A: Tensor, upper: boolean, transpose: boolean, unitriangular: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  /** Matrices as products QR, the columns of Q orthonormal and R upper triangular. */
+  linalg_qr(A: Tensor, options?: { mode?: string; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  linalg_qr(A: Tensor, mode: string, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  /** `linalg.qr`, reduced or (`some=False`) complete. @see https://docs.pytorch.org/docs/stable/generated/torch.qr.html */
+  qr(input: Tensor, options?: { some?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  qr(input: Tensor, some: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  /** The QR factorization as LAPACK stores it: R, and Householder reflections below it, with their factors. @see https://docs.pytorch.org/docs/stable/generated/torch.geqrf.html */
+  geqrf(input: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly a: Tensor; readonly tau: Tensor };
+  /** The first columns of a product of Householder reflections, stored as `geqrf` gives them. */
+  linalg_householder_product(input: Tensor, tau: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `linalg.householder_product`. @see https://docs.pytorch.org/docs/stable/generated/torch.orgqr.html */
+  orgqr(input: Tensor, input2: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The product of a matrix and a product of Householder reflections, stored as `geqrf` gives them. @see https://docs.pytorch.org/docs/stable/generated/torch.ormqr.html */
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, options?: { left?: boolean; transpose?: boolean; out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, options?: { transpose?: boolean; out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, transpose: boolean, options?: { out?: Tensor }): Tensor;
   /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.masked_fill.html */
   masked_fill(input: Tensor, mask: Tensor, value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   masked_fill(input: Tensor, mask: Tensor, value: Tensor, options?: { out?: Tensor }): Tensor;

@@ -748,6 +748,22 @@ export interface TensorMethods {
   put(index: Tensor, source: Tensor, accumulate: boolean): Tensor;
   put_(index: Tensor, source: Tensor, options?: { accumulate?: boolean }): Tensor;
   put_(index: Tensor, source: Tensor, accumulate: boolean): Tensor;
+  /** Solves AX = b for triangular matrices A; gives A too. `linalg.solve_triangular` is the newer form. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.triangular_solve.html */
+  triangular_solve(A: Tensor, options?: { upper?: boolean; transpose?: boolean; unitriangular?: boolean }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  triangular_solve(A: Tensor, upper: boolean, options?: { transpose?: boolean; unitriangular?: boolean }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  triangular_solve(A: Tensor, upper: boolean, transpose: boolean, options?: { unitriangular?: boolean }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  triangular_solve(A: Tensor, upper: boolean, transpose: boolean, unitriangular: boolean): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  /** `linalg.qr`, reduced or (`some=False`) complete. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.qr.html */
+  qr(options?: { some?: boolean }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  qr(some: boolean): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  /** The QR factorization as LAPACK stores it: R, and Householder reflections below it, with their factors. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.geqrf.html */
+  geqrf(): [Tensor, Tensor] & { readonly a: Tensor; readonly tau: Tensor };
+  /** `linalg.householder_product`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.orgqr.html */
+  orgqr(input2: Tensor): Tensor;
+  /** The product of a matrix and a product of Householder reflections, stored as `geqrf` gives them. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.ormqr.html */
+  ormqr(input2: Tensor, input3: Tensor, options?: { left?: boolean; transpose?: boolean }): Tensor;
+  ormqr(input2: Tensor, input3: Tensor, left: boolean, options?: { transpose?: boolean }): Tensor;
+  ormqr(input2: Tensor, input3: Tensor, left: boolean, transpose: boolean): Tensor;
   /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html */
   masked_fill(mask: Tensor, value: Scalar | SymScalar): Tensor;
   masked_fill(mask: Tensor, value: Tensor): Tensor;
