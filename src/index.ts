@@ -21,6 +21,8 @@ export {
 export { compile, type Compiled, type CompileOptions } from "./compile/index.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
+export * as serialization from "./serialization/index.js";
+export { load, save } from "./serialization/index.js";
 export * from "./schema/dtype.js";
 export { can_cast, get_default_dtype, promote_types, set_default_dtype } from "./schema/promotion.js";
 export { Complex, FloatScalar, type Scalar } from "./schema/scalar.js";
