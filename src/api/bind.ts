@@ -1,4 +1,5 @@
 /** @file Step 1 of a call: arguments in PyTorch's order, or by name in a last object, become those of one overload. */
+import { currentTrace } from "../dispatch/index.js";
 import type { OpGroup, Overload } from "../ops/registry.js";
 import {
   Complex,
@@ -34,20 +35,18 @@ const invalid = Symbol("invalid");
 
 const isInt = (x: unknown): x is number => typeof x === "number" && Number.isInteger(x);
 
+/** Whether reading a value gives it, or ends the trace of a compiled function, which runs in pieces then. */
+const canRead = (x: Tensor): boolean => x.storageRef.traced === null || currentTrace()?.host !== null;
+
 function scalarOf(x: unknown): unknown {
   if (isScalar(x)) return x;
-  return x instanceof Tensor && x.ndim === 0 && !x.requires_grad && x.storageRef.traced === null && !x.is_meta
-    ? x.item()
-    : invalid;
+  return x instanceof Tensor && x.ndim === 0 && !x.requires_grad && canRead(x) && !x.is_meta ? x.item() : invalid;
 }
 
 function intOf(x: unknown): unknown {
   if (isInt(x)) return x;
   if (typeof x === "bigint") return Number(x);
-  return x instanceof Tensor &&
-    x.ndim === 0 &&
-    (x.dtype.kind === "int" || x.dtype.kind === "uint") &&
-    x.storageRef.traced === null
+  return x instanceof Tensor && x.ndim === 0 && (x.dtype.kind === "int" || x.dtype.kind === "uint") && canRead(x)
     ? Number(x.item())
     : invalid;
 }

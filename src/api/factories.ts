@@ -120,13 +120,15 @@ export function tensor(data: TensorData | Tensor, options: TensorOptions = {}): 
     if (!isScalar(data) && !Array.isArray(data))
       throw new TorchTypeError(`tensor(): expected a number, an array or a typed array, got ${typeof data}`);
     const { shape, values } = flattenNested(data as NestedArray<Scalar>);
-    const bad = values.find((v) => !isScalar(v));
+    const bad = (values as unknown[]).find((v) => !isScalar(v));
+    if (bad instanceof Tensor && currentTrace() !== null) void bad.item(); // ends the trace
     if (bad !== undefined)
       throw new TorchTypeError(`tensor(): expected numbers, got ${bad === null ? "null" : typeof bad}`);
     const dtype = options.dtype ?? inferDtype(values);
     out = tensorFromBytes(encodeElements(values, dtype), dtype, shape, device);
   }
-  if (currentTrace() !== null)
+  const trace = currentTrace();
+  if (trace !== null && trace.host === null)
     throw new TorchError("tensor(): expected a tensor made outside of a traced function, got data inside one");
   return options.requires_grad ? out.requires_grad_() : out;
 }

@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { chooseMode, modes } from "./modes.js";
 import type { Kind } from "./replay.js";
 import { printReport } from "./report.js";
 import { replayAll, serve, type Task } from "./workers.js";
@@ -13,6 +14,7 @@ const usage = `usage: npm run conformance -- --vectors DIR [options]
   --only REGEX       operators whose name matches
   --kind KIND        opinfo or aten; default: both
   --device DEVICE    tpu (default) or cpu
+  --mode MODE        strict (default), fused, blocking, or compiled: each call as a compiled function
   --jobs N           how many processes; default: one a core
   --json FILE        writes the results of every operator and form
   --list-missing     names every operator that is not implemented
@@ -43,6 +45,7 @@ function readOptions() {
         only: { type: "string", default: "" },
         kind: { type: "string" },
         device: { type: "string", default: "tpu" },
+        mode: { type: "string", default: "strict" },
         jobs: { type: "string", default: String(availableParallelism()) },
         json: { type: "string" },
         "list-missing": { type: "boolean", default: false },
@@ -60,6 +63,8 @@ async function main(): Promise<void> {
   if (options.help) return console.log(usage);
   process.env.TORCH_TPU_QUIET = "1";
   if (options.worker) return serve(options.device);
+  if (!modes.includes(options.mode)) refuse(`--mode: expected one of ${modes.join(", ")}, got ${options.mode}`);
+  chooseMode(options.mode);
   const { vectors } = options;
   if (!vectors || !existsSync(vectors)) refuse(`expected a folder of vectors, got ${vectors ?? "none"}`);
   const jobs = Number(options.jobs);

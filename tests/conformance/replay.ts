@@ -4,6 +4,7 @@ import type { Tensor } from "torch-tpu";
 import { findAten } from "../../src/api/aten_namespace.js";
 import { difference, differenceOfGradients } from "./compare.js";
 import { alignCotangents, differenceUpToFreedom } from "./invariants.js";
+import { inMode } from "./modes.js";
 import { drawsNumbers } from "./random_calls.js";
 import { resolveFunction, resolveInplace, resolveMethod, withKeywords, type Call } from "./resolve.js";
 import { HostTensor, Undecodable, Vectors, type Case, type ErrorCase } from "./vectors.js";
@@ -132,8 +133,8 @@ class OpinfoReplay {
     private readonly result: OperatorResult,
   ) {
     const { recording } = vectors;
-    this.method = recording.method ? resolveMethod(recording.op) : undefined;
-    this.inplace = recording.inplace ? resolveInplace(recording.op) : undefined;
+    this.method = recording.method ? inMode(resolveMethod(recording.op)) : undefined;
+    this.inplace = recording.inplace ? inMode(resolveInplace(recording.op)) : undefined;
   }
 
   case(c: Case, index: number): boolean {
@@ -241,7 +242,7 @@ export function replayOpinfo(folder: string, name: string, device: string): Oper
   const vectors = new Vectors(folder, name, device);
   const { recording } = vectors;
   const result = newResult("opinfo", name);
-  const fn = resolveFunction(recording.op, name);
+  const fn = inMode(resolveFunction(recording.op, name));
   if (!fn) {
     skip(result, recording.cases.length + recording.errors.length, `there is no function ${recording.op}`);
     return result;
@@ -257,7 +258,7 @@ export function replayAten(folder: string, name: string, device: string): Operat
   const vectors = new Vectors(folder, name, device);
   const result = newResult("aten", name);
   const dot = name.lastIndexOf(".");
-  const fn = findAten(name.slice(0, dot), name.slice(dot + 1));
+  const fn = inMode(findAten(name.slice(0, dot), name.slice(dot + 1)));
   const { cases } = vectors.recording;
   if (!fn) skip(result, cases.length, `there is no operator aten::${name}`);
   else cases.forEach((c, i) => countCase(result, () => atenCase(vectors, name, c, i, fn, result)));
