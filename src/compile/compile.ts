@@ -50,7 +50,7 @@ export class CompiledFunction {
     if (this.givenUp) return this.runInPieces(args);
     const leaves: unknown[] = [];
     const structure = flatten(args, leaves);
-    const entry = this.find(structure, leaves) ?? this.trace(structure, leaves);
+    const entry = this.find(structure, leaves) ?? this.trace(args, structure, leaves);
     return entry === null ? this.runInPieces(args) : entry.run(leaves);
   }
 
@@ -74,7 +74,7 @@ export class CompiledFunction {
   }
 
   /** A new entry for a call that no entry fits; null when the function must run as it is. */
-  trace(structure: Structure, leaves: readonly unknown[]): CompiledEntry | null {
+  trace(args: readonly unknown[], structure: Structure, leaves: readonly unknown[]): CompiledEntry | null {
     if (this.entries.length >= config.recompile_limit) {
       this.warnLimit(structure, leaves);
       if (config.fail_on_recompile_limit_hit)
@@ -83,7 +83,7 @@ export class CompiledFunction {
     }
     try {
       const effort = this.options.mode === "fast" ? "fast" : "full";
-      const entry = traceCall(this.fn, structure, leaves, { name: this.name, effort });
+      const entry = traceCall(this.fn, args, structure, leaves, { name: this.name, effort });
       this.entries.unshift(entry);
       return entry;
     } catch (error) {

@@ -43,6 +43,22 @@ export function unflatten(structure: Structure, leaves: readonly unknown[], at =
   return (structure as readonly Structure[]).map((s) => unflatten(s, leaves, at));
 }
 
+/** `x` with some of its leaves, by their position, replaced. What holds none of them stays the same object. */
+export function replaceLeaves(x: unknown, replacements: ReadonlyMap<number, unknown>, at = { index: 0 }): unknown {
+  const nested = (values: readonly unknown[]): unknown[] | null => {
+    const out = values.map((v) => replaceLeaves(v, replacements, at));
+    return out.some((v, i) => v !== values[i]) ? out : null;
+  };
+  if (!(x instanceof Tensor) && Array.isArray(x)) return nested(x as unknown[]) ?? x;
+  if (!(x instanceof Tensor) && isPlainObject(x)) {
+    const keys = Object.keys(x);
+    const out = nested(keys.map((k) => x[k]));
+    return out === null ? x : Object.fromEntries(keys.map((k, i) => [k, out[i]]));
+  }
+  const position = at.index++;
+  return replacements.has(position) ? replacements.get(position) : x;
+}
+
 /** Whether two values are nested alike. */
 export function sameStructure(a: Structure, b: Structure): boolean {
   if (a === "leaf" || b === "leaf") return a === b;

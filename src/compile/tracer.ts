@@ -18,7 +18,7 @@ import { CaptureTrace, type Captured, type Guard } from "./capture.js";
 import { CompiledEntry, type EntryInput, type EntryOutput, type EntryPlan, type TensorSource } from "./entry.js";
 import { cutGraph, inputsOf } from "./graph_cut.js";
 import { valuesToSave } from "./partition.js";
-import { flatten, sameStructure, unflatten, type Structure } from "./pytree.js";
+import { flatten, replaceLeaves, sameStructure, type Structure } from "./pytree.js";
 
 export type AnyFunction = (...args: never[]) => unknown;
 
@@ -27,14 +27,15 @@ export interface TraceOptions {
   readonly effort: "fast" | "full";
 }
 
-/** Runs `fn` on the leaves once with its operators recorded, and compiles what was recorded. */
+/** Runs `fn` on the arguments once with its operators recorded, and compiles what was recorded. */
 export function traceCall(
   fn: AnyFunction,
+  args: readonly unknown[],
   structure: Structure,
   leaves: readonly unknown[],
   options: TraceOptions,
 ): CompiledEntry {
-  return new CallTracer(structure, leaves, options).run(fn);
+  return new CallTracer(structure, leaves, options).run(fn, args);
 }
 
 /** The part of an argument that a guard compares. */
@@ -67,13 +68,16 @@ class CallTracer {
     this.trace = new CaptureTrace(first?.device ?? get_default_device(), first !== undefined);
   }
 
-  run(fn: AnyFunction): CompiledEntry {
+  run(fn: AnyFunction, args: readonly unknown[]): CompiledEntry {
     const { trace, leaves } = this;
     let last: Map<Storage, GraphValue> | null = null;
     try {
       const traced = withTrace(trace, () => {
-        const given = leaves.map((leaf, i) => (leaf instanceof Tensor ? this.enter(leaf, i) : leaf));
-        const result = fn(...(unflatten(this.structure, given) as never[]));
+        const replaced = new Map<number, unknown>();
+        leaves.forEach((leaf, i) => {
+          if (leaf instanceof Tensor) replaced.set(i, this.enter(leaf, i));
+        });
+        const result = fn(...(replaceLeaves(args, replaced) as never[]));
         if (result instanceof Promise)
           throw new TorchError("torch.compile(): expected a function that returns its result, got an async function");
         return this.collect(result);
