@@ -2,9 +2,10 @@
 import type { Builder, Value } from "../hlo/index.js";
 import { TorchError } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
-import { cast, scalarTypeName } from "./helpers.js";
+import { scalarTypeName } from "./helpers.js";
 import { batchOf, checkFloatingOrComplex, checkLapackType, checkMatrix, columnsOf, rowsOf } from "./linalg_checks.js";
 import { adjoint } from "./linalg_triangular.js";
+import { identity, matrixIndex } from "./linalg_values.js";
 import { op, type Torch } from "./registry.js";
 
 /** A with R in its upper triangle and the reflections below; and their factors. */
@@ -14,13 +15,6 @@ function geqrf(h: Builder, a: Value): [packed: Value, taus: Value] {
   if (a.numel === 0) return [a, h.splat(0, a.dtype, taus.shape)];
   const [packed, found] = h.custom_call("Qr", [a], [a, taus]);
   return [packed, found];
-}
-
-/** The identity in each matrix of `shape`. */
-export function identity(h: Builder, like: Value, shape: readonly number[]): Value {
-  const r = shape.length;
-  const index = (d: number): Value => h.iota(like.dtype.to_real(), shape, d);
-  return cast(h, h.compare(index(r - 2), index(r - 1), "EQ"), like.dtype);
 }
 
 /** The first `rows` rows and `columns` columns of each matrix, zeros where there are fewer. */
@@ -41,8 +35,8 @@ function productOf(h: Builder, packed: Value, taus: Value, columns: number): Val
 }
 
 function upperTriangle(h: Builder, x: Value): Value {
-  const index = (d: number): Value => h.iota(x.dtype.to_real(), x.shape, d);
-  return h.select(h.compare(index(x.rank - 1), index(x.rank - 2), "GE"), x, h.zerosLike(x));
+  const { row, column } = matrixIndex(h, x.shape);
+  return h.select(h.compare(column, row, "GE"), x, h.zerosLike(x));
 }
 
 /** X + Xᴴ with the diagonal counted once: the adjoint of taking the triangle of a Hermitian matrix. */
