@@ -93,7 +93,8 @@ function throughDecomposition(
   const outs = Array.isArray(result) ? (result as Tensor[]) : [result as Tensor];
   const used = outs.map((o, i) => [o, dys[i]] as const).filter(([o, dy]) => dy && o.requires_grad);
   if (used.length === 0) return needs.map(() => null);
-  const createGraph = flat.some((x) => x.requires_grad);
+  // A linear function's gradient reads no argument: it depends on the cotangents alone.
+  const createGraph = flat.some((x) => x.requires_grad) || dys.some((dy) => dy?.requires_grad);
   return gradOf(
     used.map(([o]) => o),
     needs.map((i) => fresh[i]),

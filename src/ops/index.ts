@@ -20,6 +20,8 @@ import "./distances.js";
 import "./dropout.js";
 import "./embedding.js";
 import "./extrema.js";
+import "./fft.js";
+import "./fft_functions.js";
 import "./finite_differences.js";
 import "./folding.js";
 import "./gamma.js";
