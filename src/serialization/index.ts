@@ -1,6 +1,7 @@
 /** @file Formats of tensors on disk. */
 export type { MapLocation } from "./map_location.js";
-export { load_file, safe_open, SafetensorError, SafetensorsFile, save_file } from "./safetensors.js";
+export { SafetensorError, SafetensorsFile, save_file, type SafetensorsReader, type TensorInfo } from "./safetensors.js";
+export { load_file, safe_open, save_sharded, ShardedSafetensors } from "./safetensors_shards.js";
 export type { FileLike } from "./source.js";
 export { load, type LoadOptions } from "./torch_load.js";
 export { save } from "./torch_save.js";

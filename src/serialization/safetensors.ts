@@ -2,11 +2,11 @@
  * @file safetensors files, both ways: a JSON header with names, types, shapes and places, then the elements.
  * @see https://github.com/huggingface/safetensors
  */
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
-import { tensorFromBytes } from "../api/index.js";
+import { functional, tensorFromBytes } from "../api/index.js";
 import * as dt from "../schema/dtype.js";
 import { numelOf, TorchError, type DType } from "../schema/index.js";
 import { device as deviceOf, Tensor, type DeviceLike } from "../tensor/index.js";
+import { openSource, writeWhole, type FileLike, type Source } from "./source.js";
 
 /** A file that is not what it should be. Nothing of it was taken. */
 export class SafetensorError extends TorchError {
@@ -137,33 +137,41 @@ function parseHeader(path: string, read: (at: number, length: number) => Buffer,
   return { entries, metadata, dataStart };
 }
 
+/** What both a file and a set of shards answer. */
+export interface SafetensorsReader extends Disposable {
+  readonly path: string;
+  keys(): string[];
+  metadata(): Readonly<Record<string, string>>;
+  info(name: string): TensorInfo;
+  get_tensor(name: string, device?: DeviceLike): Tensor;
+  get_bytes(name: string): Uint8Array;
+  close(): void;
+}
+
+/** Type and shape of a tensor that was not read yet. */
+export interface TensorInfo {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+}
+
 /** An open safetensors file: tensors are read one at a time, when asked for. */
-export class SafetensorsFile implements Disposable {
-  private fd: number | null;
+export class SafetensorsFile implements SafetensorsReader {
+  private readonly source: Source;
   private readonly header: Header;
 
-  constructor(readonly path: string) {
-    this.fd = openSync(path, "r");
+  constructor(file: FileLike) {
+    this.source = openSource(file);
     try {
-      const { size } = fstatSync(this.fd);
-      this.header = parseHeader(path, (at, length) => this.bytes(at, length), size);
+      this.header = parseHeader(this.path, (at, length) => this.source.read(at, length), this.source.size);
     } catch (error) {
       this.close();
       throw error;
     }
   }
 
-  private bytes(at: number, length: number): Buffer {
-    if (this.fd === null)
-      throw new SafetensorError(`SafetensorsFile(): expected an open file, got '${this.path}' after close()`);
-    const out = Buffer.alloc(length);
-    let done = 0;
-    while (done < length) {
-      const n = readSync(this.fd, out, done, Math.min(length - done, 1 << 30), at + done);
-      if (n === 0) bad(this.path, `${length} bytes at ${at}`, `the end of the file after ${done}`);
-      done += n;
-    }
-    return out;
+  /** The path, or `<bytes>`. */
+  get path(): string {
+    return this.source.name;
   }
 
   /** Names of the tensors, in the order of their data. */
@@ -176,7 +184,7 @@ export class SafetensorsFile implements Disposable {
   }
 
   /** Type and shape of a tensor, without reading it. */
-  info(name: string): { readonly dtype: DType; readonly shape: readonly number[] } {
+  info(name: string): TensorInfo {
     const { dtype, shape } = this.entry(name);
     return { dtype, shape };
   }
@@ -188,28 +196,25 @@ export class SafetensorsFile implements Disposable {
     return found;
   }
 
-  /** Reads one tensor to a device. */
+  /** Reads one tensor to a device; nothing is read for `meta`. */
   get_tensor(name: string, device: DeviceLike = "cpu"): Tensor {
-    const { dtype, shape, start, end } = this.entry(name);
-    return tensorFromBytes(this.bytes(this.header.dataStart + start, end - start), dtype, shape, deviceOf(device));
+    const { dtype, shape } = this.entry(name);
+    const to = deviceOf(device);
+    return to.type === "meta" ? functional.empty(shape, { dtype, device: to }) : tensorFromBytes(this.get_bytes(name), dtype, shape, to); // prettier-ignore
+  }
+
+  /** The elements of a tensor as they lie in the file: row-major, little-endian. */
+  get_bytes(name: string): Uint8Array {
+    const { start, end } = this.entry(name);
+    return this.source.read(this.header.dataStart + start, end - start);
   }
 
   close(): void {
-    if (this.fd !== null) closeSync(this.fd);
-    this.fd = null;
+    this.source.close();
   }
   [Symbol.dispose](): void {
     this.close();
   }
-}
-
-/** Opens a file to read some of its tensors. Close it, or use `using`. */
-export const safe_open = (path: string): SafetensorsFile => new SafetensorsFile(path);
-
-/** Every tensor of a file, on a device. Throws SafetensorError for a file that is damaged or lies about itself. */
-export function load_file(path: string, device: DeviceLike = "cpu"): Record<string, Tensor> {
-  using file = new SafetensorsFile(path);
-  return Object.fromEntries(file.keys().map((name) => [name, file.get_tensor(name, device)]));
 }
 
 /** Wider types first, then by name: so the data is aligned, as the Python library lays it out. */
@@ -242,8 +247,13 @@ function encodeHeader(
   return padded;
 }
 
-function writeAll(fd: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, Math.min(bytes.length - done, 1 << 30));
+function* parts(
+  tensors: Readonly<Record<string, Tensor>>,
+  metadata: Readonly<Record<string, string>> | undefined,
+): Generator<Uint8Array, void> {
+  const ordered = order(tensors);
+  yield encodeHeader(ordered, metadata);
+  for (const [, t] of ordered) yield t.detach().toBytes();
 }
 
 /**
@@ -255,23 +265,5 @@ export function save_file(
   path: string,
   metadata?: Readonly<Record<string, string>>,
 ): void {
-  const ordered = order(tensors);
-  const header = encodeHeader(ordered, metadata);
-  const staged = `${path}.${process.pid}.new`;
-  const fd = openSync(staged, "w");
-  try {
-    writeAll(fd, header);
-    for (const [, t] of ordered) writeAll(fd, t.detach().toBytes());
-    fsyncSync(fd);
-    closeSync(fd);
-    renameSync(staged, path);
-  } catch (error) {
-    try {
-      closeSync(fd);
-    } catch {
-      // already closed
-    }
-    rmSync(staged, { force: true });
-    throw error;
-  }
+  writeWhole(path, parts(tensors, metadata));
 }
