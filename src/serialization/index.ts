@@ -1,4 +1,5 @@
 /** @file Formats of tensors on disk. */
+export { GgufError, GgufFile, type GgufValue } from "./gguf.js";
 export type { MapLocation } from "./map_location.js";
 export { SafetensorError, SafetensorsFile, save_file, type SafetensorsReader, type TensorInfo } from "./safetensors.js";
 export { load_file, safe_open, save_sharded, ShardedSafetensors } from "./safetensors_shards.js";

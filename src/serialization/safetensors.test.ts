@@ -3,15 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as torch from "torch-tpu";
-import type {
-  ShardedSafetensors} from "torch-tpu/serialization";
-import {
-  load_file,
-  safe_open,
-  SafetensorError,
-  save_file,
-  save_sharded
-} from "torch-tpu/serialization";
+import type { ShardedSafetensors } from "torch-tpu/serialization";
+import { load_file, safe_open, SafetensorError, save_file, save_sharded } from "torch-tpu/serialization";
 import { afterAll, describe, expect, it } from "vitest";
 
 const folder = mkdtempSync(join(tmpdir(), "safetensors-"));
