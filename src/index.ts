@@ -19,11 +19,13 @@ export {
   set_grad_enabled,
 } from "./autograd/index.js";
 export { compile, type Compiled, type CompileOptions } from "./compile/index.js";
+export * as masked from "./masked/index.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
 export * as serialization from "./serialization/index.js";
 export { load, save } from "./serialization/index.js";
 export * from "./schema/dtype.js";
+export * as signal from "./signal/index.js";
 export { can_cast, get_default_dtype, promote_types, set_default_dtype } from "./schema/promotion.js";
 export { Complex, FloatScalar, type Scalar } from "./schema/scalar.js";
 export {

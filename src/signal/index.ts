@@ -1,0 +1,2 @@
+/** @file `torch.signal`. */
+export * as windows from "./windows.js";
