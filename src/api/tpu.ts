@@ -67,6 +67,8 @@ export function set_eager_mode<R>(mode: EagerMode, fn?: () => R): R | void {
   return fn === undefined ? setEagerMode(mode) : withEagerMode(mode, fn);
 }
 
+export * from "./tpu_cache.js";
+
 /** Seeds the generator of the current device. */
 export function manual_seed(seed: number | bigint): void {
   defaultGenerator(tpu(null)).manual_seed(seed);

@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { Argument, Command, CommanderError } from "commander";
+import type { CacheAction } from "./cache.js";
 import { AssetError, assetTable } from "../assets/index.js";
 
 /** Exit codes: 0 done, 1 failed, 2 wrong usage. */
@@ -59,6 +60,16 @@ function commands(exit: (code: number) => void): Command {
     .action(async (options: { json?: boolean; verify?: boolean }) => {
       const { assets } = await import("./assets.js");
       exit(await assets({ json: options.json === true, verify: options.verify === true }));
+    });
+  program
+    .command("cache")
+    .description("compiled programs: count them, list them, remove them, or copy the shared folder's to this host")
+    .addArgument(new Argument("<action>", "what to do").choices(["stats", "list", "clear", "warm"]))
+    .option("--json", "print stats or the list as JSON")
+    .option("--shared", "clear the shared folder instead of this host's")
+    .action(async (action: CacheAction, options: { json?: boolean; shared?: boolean }) => {
+      const { cache } = await import("./cache.js");
+      exit(cache(action, { json: options.json === true, shared: options.shared === true }));
     });
   return program;
 }

@@ -1,5 +1,4 @@
 /** @file Backends: the PJRT client and device behind each torch device, made when first used. */
-import { statSync } from "node:fs";
 import { cpuPluginPathSync, libtpuPath } from "../assets/index.js";
 import {
   compilePresets,
@@ -83,8 +82,7 @@ export class Backend {
   readonly client: Client;
   readonly handle: ClientHandle;
   readonly isVirtual: boolean;
-  /** Programs on disk; null when TORCH_TPU_PROGRAM_CACHE=off. */
-  readonly programs: ProgramCache | null;
+  readonly programs: ProgramCache;
   private readonly scalars: Record<ScalarKind, Map<unknown, BufferHandle>> = {
     bool: new Map(),
     int: new Map(),
@@ -124,24 +122,14 @@ export class Backend {
     return found;
   }
 
-  /** Compiles a StableHLO module for this device, or loads it where an earlier process did. `effort`: how long to try. */
-  compile(text: string, effort: "fast" | "full"): LoadedExecutable {
-    const options = this.compileOptions(effort);
-    const { programs } = this;
-    if (programs === null) return this.client.compile(text, options);
-    const key = programs.keyOf(text, JSON.stringify(options));
-    const kept = programs.get(key);
-    if (kept !== null) {
-      try {
-        return this.client.deserialize(kept, options);
-      } catch {
-        // not this plugin's after all: compile it anew
-      }
-    }
-    const loaded = this.client.compile(text, options);
-    const bytes = serialized(loaded);
-    if (bytes !== null) programs.put(key, bytes);
-    return loaded;
+  /** The program of a StableHLO module for this device. `effort`: how long the compiler may try. */
+  compile(name: string, text: string, effort: "fast" | "full"): LoadedExecutable {
+    return this.programs.program(name, text, this.compileOptions(effort));
+  }
+
+  /** The same without holding up the thread. */
+  compileAsync(name: string, text: string, effort: "fast" | "full"): Promise<LoadedExecutable> {
+    return this.programs.programAsync(name, text, this.compileOptions(effort));
   }
 
   /** Waits until everything that was started on this device is done. */
@@ -169,32 +157,10 @@ export class Backend {
 
 const caches = new WeakMap<Client, ProgramCache>();
 
-function programCacheOf(client: Client): ProgramCache | null {
-  if (process.env.TORCH_TPU_PROGRAM_CACHE === "off") return null;
+function programCacheOf(client: Client): ProgramCache {
   let found = caches.get(client);
-  if (!found) {
-    const { platformName, platformVersion, plugin, addressableDevices } = client;
-    const { size, mtimeMs } = statSync(plugin.path);
-    const identity = [
-      platformName,
-      platformVersion,
-      size,
-      mtimeMs,
-      addressableDevices[0]?.kind,
-      addressableDevices.length,
-    ].join("|");
-    caches.set(client, (found = new ProgramCache(identity)));
-  }
+  if (!found) caches.set(client, (found = new ProgramCache(client)));
   return found;
-}
-
-/** The program's bytes, or null from a plugin that cannot give them. */
-function serialized(loaded: LoadedExecutable): Uint8Array | null {
-  try {
-    return loaded.serialize();
-  } catch {
-    return null;
-  }
 }
 
 function scalarBytes(value: Scalar, kind: ScalarKind): ArrayBufferView {

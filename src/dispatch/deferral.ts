@@ -6,7 +6,7 @@
  * earlier program learns to hand it out, so that a loop settles on a fixed set of programs after its second round.
  */
 import type { BufferHandle } from "../pjrt/index.js";
-import type { Complex} from "../schema/index.js";
+import type { Complex } from "../schema/index.js";
 import { scalarKind, toNumber, type Aval, type Scalar } from "../schema/index.js";
 import type { DeferredValue, Device, Storage, Tensor } from "../tensor/index.js";
 import { backendOf, type Backend } from "./backend.js";
@@ -51,14 +51,17 @@ export class PendingNode {
 
 /** Results up to this size that nobody reads run along: most are losses and counts that will be read soon. */
 const smallBytes = 4096;
-/** So many calls wait at most. */
-const maxWaiting = 4000;
+/** Limits of fused mode. */
+export const fusing = {
+  /** So many calls wait at most: longer programs take long to compile, and rarely gain from it. */
+  maxWaiting: 1500,
+};
 
 export class Deferral {
   private recent: PendingNode[] = [];
   private nextId = 0;
   private generation = 0;
-  private limit = maxWaiting;
+  private limit = 0;
   /** Storages from before that were overwritten since the last run. */
   private readonly dirty = new Set<Storage>();
   /** Values of earlier rounds that nobody computed and that are read again. */
@@ -78,7 +81,7 @@ export class Deferral {
     scalars: readonly Scalar[],
     rng: RngState | null,
   ): readonly PendingValue[] {
-    if (this.recent.length >= this.limit) this.cut();
+    if (this.recent.length >= Math.min(this.limit || Infinity, fusing.maxWaiting)) this.cut();
     const inputs = new Array<PendingValue | null>(tensors.length);
     const numbers: Scalar[] = [];
     for (let i = 0; i < tensors.length; i++) {
@@ -149,7 +152,8 @@ export class Deferral {
   /** Too much waits: runs it, at the end of a round if the calls repeat, so that the next cut falls there too. */
   private cut(): void {
     const period = repetition(this.recent);
-    this.limit = period === 0 ? maxWaiting : Math.max(period, maxWaiting - (maxWaiting % period));
+    const { maxWaiting } = fusing;
+    this.limit = period === 0 ? 0 : Math.max(period, maxWaiting - (maxWaiting % period));
     this.run();
   }
 }

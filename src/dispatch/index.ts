@@ -8,6 +8,8 @@ export * from "./hardware.js";
 export * from "./host_values.js";
 export * from "./inplace.js";
 export * from "./program.js";
+export { hostStore, programCaching, sharedStore, type CacheEntryStats, type CacheStats } from "./program_cache.js";
+export { FolderStore, type ProgramInfo, type ProgramStore, type StoreEntry } from "./program_store.js";
 export * from "./trace.js";
 export * from "./view.js";
 export * from "./graph_function.js";

@@ -9,6 +9,7 @@ import type { Ref } from "./graph.js";
 import { reachable, type EmitContext, type Graph } from "./graph.js";
 import { offsetValues } from "./trace.js";
 import { debugProgram } from "./debug.js";
+import { programCaching } from "./program_cache.js";
 
 /** A write of a graph value to what an input shows. */
 export interface GraphWrite {
@@ -187,12 +188,10 @@ export function compileProgram(spec: ProgramSpec, backend: Backend, effort: "fas
   return new Program(compileText(spec.name, text, backend, effort), resultAvals(spec), spec.graph);
 }
 
-/** Compiles a StableHLO module and counts it. */
+/** The program of a StableHLO module. */
 export function compileText(name: string, text: string, backend: Backend, effort: "fast" | "full"): LoadedExecutable {
-  const loaded = backend.compile(text, effort);
-  compileCount++;
   debugProgram(name, text);
-  return loaded;
+  return backend.compile(name, text, effort);
 }
 
 /** Builder errors become the operator's. */
@@ -205,7 +204,5 @@ export function rethrow<R>(name: string, fn: () => R): R {
   }
 }
 
-let compileCount = 0;
-
-/** How many programs this process compiled. */
-export const programsCompiled = (): number => compileCount;
+/** How many programs this process compiled, or loaded from where an earlier one kept them. */
+export const programsCompiled = (): number => programCaching.made;

@@ -1,19 +1,11 @@
-/** @file Compiled programs kept on this machine, so that a later process loads what an earlier one compiled. */
-import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+/** @file Compiled programs by the hash of all that shaped them: in memory, on this host, in a shared folder. */
+import { readFileSync, statSync } from "node:fs";
 import { cpus } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { cacheRoot } from "../assets/index.js";
-
-/** What keeps a foreign or damaged file from being taken for a program. */
-const magic = Buffer.from("torch-tpu program 1\n");
-const digestBytes = 32;
-
-const sha256 = (...parts: readonly (string | Uint8Array)[]): Buffer => {
-  const hash = createHash("sha256");
-  for (const part of parts) hash.update(part).update("\0");
-  return hash.digest();
-};
+import type { Client, CompileOptions, LoadedExecutable } from "../pjrt/index.js";
+import { TorchError } from "../schema/index.js";
+import { FolderStore, sha256, type ProgramStore } from "./program_store.js";
 
 /** The machine's instruction sets: a program compiled for others must not be loaded. */
 function machineFeatures(): string {
@@ -24,110 +16,178 @@ function machineFeatures(): string {
   }
 }
 
-export interface CacheStats {
-  hits: number;
-  misses: number;
-  /** Programs that could not be kept: a full or read-only disk. */
-  failedWrites: number;
+export interface CacheEntryStats {
+  readonly name: string;
+  /** Seconds; 0 where it was loaded. */
+  readonly compilation_duration: number;
+  /** Milliseconds since 1970. */
+  last_read: number;
+  read_count: number;
 }
+
+/** Counts since the process started, or since they were cleared. */
+export interface CacheStats {
+  num_cache_reqs: number;
+  num_cache_hits: number;
+  num_compilations: number;
+  /** Programs that a store could not keep: a full or read-only disk. */
+  num_failed_writes: number;
+  per_entry_stats: Map<string, CacheEntryStats>;
+}
+
+const noStats = (): CacheStats => ({
+  num_cache_reqs: 0,
+  num_cache_hits: 0,
+  num_compilations: 0,
+  num_failed_writes: 0,
+  per_entry_stats: new Map(),
+});
+
+/** Switches and counts of all caches of this process. */
+export const programCaching = {
+  /** Whether programs of before may be used at all. */
+  allow: true,
+  /** Whether a program that is in no cache is an error. */
+  only: false,
+  stats: noStats(),
+  /** Programs that were compiled or loaded: those that were in memory already do not count. */
+  made: 0,
+  clearStats(): void {
+    programCaching.stats = noStats();
+  },
+};
 
 const defaultLimit = 2 * 1024 ** 3;
 
-/** A folder of programs by the hash of all that shaped them. Never trusted: each file carries its own checksum. */
+/** The folder of this host's programs, or null where TORCH_TPU_PROGRAM_CACHE is "off". */
+export function hostStore(): FolderStore | null {
+  const place = process.env.TORCH_TPU_PROGRAM_CACHE ?? join(cacheRoot(), "programs");
+  const limit = Number(process.env.TORCH_TPU_PROGRAM_CACHE_BYTES ?? defaultLimit);
+  return place === "off" ? null : new FolderStore(place, limit);
+}
+
+/** The folder that hosts share (TORCH_TPU_TIER3_COMPILATION_CACHE_ROOT), or null. */
+export function sharedStore(): FolderStore | null {
+  const place = process.env.TORCH_TPU_TIER3_COMPILATION_CACHE_ROOT;
+  return place ? new FolderStore(place) : null;
+}
+
+/** The programs of one client. */
 export class ProgramCache {
-  readonly stats: CacheStats = { hits: 0, misses: 0, failedWrites: 0 };
+  private readonly memory = new Map<string, WeakRef<LoadedExecutable>>();
   private readonly salt: Buffer;
-  private written = 0;
+  private readonly platform: string;
   constructor(
-    /** The plugin and its version. */
-    identity: string,
-    readonly folder = process.env.TORCH_TPU_PROGRAM_CACHE ?? join(cacheRoot(), "programs"),
-    private readonly limitBytes = Number(process.env.TORCH_TPU_PROGRAM_CACHE_BYTES ?? defaultLimit),
+    private readonly client: Client,
+    /** From the nearest to the farthest. */
+    private readonly stores: readonly ProgramStore[] = [hostStore(), sharedStore()].filter((s) => s !== null),
   ) {
+    const { platformName, platformVersion, plugin, addressableDevices } = client;
+    const { size, mtimeMs } = statSync(plugin.path);
+    this.platform = `${platformName} ${addressableDevices[0]?.kind ?? ""}`.trim();
+    const identity = [platformName, platformVersion, size, mtimeMs, this.platform, addressableDevices.length].join("|");
     this.salt = sha256(identity, machineFeatures());
   }
 
-  private path(key: string): string {
-    return join(this.folder, key.slice(0, 2), key);
+  keyOf(text: string, options: CompileOptions): string {
+    return sha256(this.salt, text, JSON.stringify(options)).toString("hex");
   }
 
-  keyOf(text: string, options: string): string {
-    return sha256(this.salt, text, options).toString("hex");
+  /** The program of a StableHLO module: from memory, from a store, or compiled. */
+  program(name: string, text: string, options: CompileOptions): LoadedExecutable {
+    const key = this.keyOf(text, options);
+    const found = this.find(name, key, options);
+    if (found !== null) return found;
+    const start = performance.now();
+    return this.keep(name, key, this.client.compile(text, options), (performance.now() - start) / 1000);
   }
 
-  /** The serialized program, or null. A damaged file counts as absent. */
-  get(key: string): Uint8Array | null {
-    const path = this.path(key);
-    let file: Buffer;
-    try {
-      file = readFileSync(path);
-    } catch {
-      this.stats.misses++;
-      return null;
-    }
-    const head = magic.length + digestBytes;
-    const body = file.subarray(head);
-    const intact =
-      file.length > head &&
-      file.subarray(0, magic.length).equals(magic) &&
-      sha256(key, body).equals(file.subarray(magic.length, head));
-    if (!intact) {
-      this.stats.misses++;
-      return null;
-    }
-    this.stats.hits++;
-    const now = new Date();
-    try {
-      utimesSync(path, now, now); // least recently used goes first
-    } catch {
-      // a read-only folder serves as well
-    }
-    return body;
+  /** The same, compiled in another thread where it must be. */
+  async programAsync(name: string, text: string, options: CompileOptions): Promise<LoadedExecutable> {
+    const key = this.keyOf(text, options);
+    const found = this.find(name, key, options);
+    if (found !== null) return found;
+    const start = performance.now();
+    return this.keep(name, key, await this.client.compileAsync(text, options), (performance.now() - start) / 1000);
   }
 
-  /** Keeps a program. A disk that is full or read-only costs speed, nothing else. */
-  put(key: string, body: Uint8Array): void {
-    const path = this.path(key);
-    const staged = `${path}.${process.pid}.${this.written++}`;
-    try {
-      mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(staged, Buffer.concat([magic, sha256(key, body), body]));
-      renameSync(staged, path);
-      if (this.written % 256 === 1) this.evict();
-    } catch {
-      this.stats.failedWrites++;
-      try {
-        rmSync(staged, { force: true });
-      } catch {
-        // the folder itself is not one
+  private find(name: string, key: string, options: CompileOptions): LoadedExecutable | null {
+    const { stats, allow, only } = programCaching;
+    stats.num_cache_reqs++;
+    if (allow) {
+      const found = this.memory.get(key)?.deref() ?? this.load(name, key, options);
+      if (found !== null) {
+        stats.num_cache_hits++;
+        const entry = stats.per_entry_stats.get(key);
+        if (entry) {
+          entry.read_count++;
+          entry.last_read = Date.now();
+        }
+        return found;
       }
     }
+    if (only)
+      throw new TorchError(
+        `${name}: expected its program in the cache, which alone may be used, got none of key ${key.slice(0, 16)}`,
+      );
+    return null;
   }
 
-  /** Removes the least recently used programs until three quarters of the limit are left. */
-  private evict(): void {
-    const files = this.list();
-    let total = files.reduce((n, f) => n + f.bytes, 0);
-    if (total <= this.limitBytes) return;
-    files.sort((a, b) => a.used - b.used);
-    for (const f of files) {
-      if (total <= 0.75 * this.limitBytes) break;
-      rmSync(f.path, { force: true });
-      total -= f.bytes;
+  private load(name: string, key: string, options: CompileOptions): LoadedExecutable | null {
+    for (let i = 0; i < this.stores.length; i++) {
+      const stored = this.stores[i].get(key);
+      if (stored === null) continue;
+      try {
+        const loaded = this.client.deserialize(stored.body, options);
+        for (const nearer of this.stores.slice(0, i)) this.write(nearer, key, stored);
+        this.remember(name, key, loaded, 0);
+        return loaded;
+      } catch {
+        // not this plugin's after all: compile it anew
+      }
     }
+    return null;
   }
 
-  /** Every file in the cache. */
-  list(): { path: string; bytes: number; used: number }[] {
+  private keep(name: string, key: string, loaded: LoadedExecutable, seconds: number): LoadedExecutable {
+    programCaching.stats.num_compilations++;
+    this.remember(name, key, loaded, seconds);
+    if (this.stores.length === 0 || !programCaching.allow) return loaded;
+    const body = serialized(loaded);
+    if (body !== null)
+      for (const store of this.stores)
+        this.write(store, key, { body, info: { name, seconds, platform: this.platform } });
+    return loaded;
+  }
+
+  private remember(name: string, key: string, loaded: LoadedExecutable, seconds: number): void {
+    programCaching.made++;
+    this.memory.set(key, new WeakRef(loaded));
+    const entry = { name, compilation_duration: seconds, last_read: Date.now(), read_count: 0 };
+    programCaching.stats.per_entry_stats.set(key, entry);
+  }
+
+  private write(store: ProgramStore, ...entry: Parameters<ProgramStore["put"]>): void {
     try {
-      return readdirSync(this.folder, { recursive: true, withFileTypes: true }).flatMap((entry) => {
-        if (!entry.isFile()) return [];
-        const path = join(entry.parentPath, entry.name);
-        const { size, mtimeMs } = statSync(path);
-        return [{ path, bytes: size, used: mtimeMs }];
-      });
+      store.put(...entry);
     } catch {
-      return [];
+      programCaching.stats.num_failed_writes++;
     }
+  }
+
+  /** Forgets the programs in memory and removes those of the nearest store. */
+  clear(): void {
+    this.memory.clear();
+    const [nearest] = this.stores;
+    for (const { key } of nearest?.list() ?? []) nearest.remove(key);
+  }
+}
+
+/** The program's bytes, or null from a plugin that cannot give them. */
+function serialized(loaded: LoadedExecutable): Uint8Array | null {
+  try {
+    return loaded.serialize();
+  } catch {
+    return null;
   }
 }

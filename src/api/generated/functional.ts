@@ -1276,6 +1276,114 @@ export interface Functional {
   argmin(input: Tensor, dim: number | null, keepdim: boolean, options?: { out?: Tensor }): Tensor;
   /** The smallest and the largest element together. @see https://docs.pytorch.org/docs/stable/generated/torch.aminmax.html */
   aminmax(input: Tensor, options?: { dim?: number | null; keepdim?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly min: Tensor; readonly max: Tensor };
+  /** Fourier transform of complex numbers. @see https://docs.pytorch.org/docs/stable/generated/torch._fft_c2c.html */
+  _fft_c2c(input: Tensor, dim: readonly number[], normalization: number, forward: boolean, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform of real numbers; `onesided` gives the half that determines the other. @see https://docs.pytorch.org/docs/stable/generated/torch._fft_r2c.html */
+  _fft_r2c(input: Tensor, dim: readonly number[], normalization: number, onesided: boolean, options?: { out?: Tensor }): Tensor;
+  /** Inverse Fourier transform to real numbers, from the half of the spectrum that determines the other. @see https://docs.pytorch.org/docs/stable/generated/torch._fft_c2r.html */
+  _fft_c2r(input: Tensor, dim: readonly number[], normalization: number, last_dim_size: number, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform. */
+  fft_fft(input: Tensor, options?: { n?: number | null; dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_fft(input: Tensor, n: number | null, options?: { dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_fft(input: Tensor, n: number | null, dim: number, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_fft(input: Tensor, n: number | null, dim: number, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Inverse Fourier transform. */
+  fft_ifft(input: Tensor, options?: { n?: number | null; dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifft(input: Tensor, n: number | null, options?: { dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifft(input: Tensor, n: number | null, dim: number, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifft(input: Tensor, n: number | null, dim: number, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform of real numbers, without the half that follows from the other. */
+  fft_rfft(input: Tensor, options?: { n?: number | null; dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfft(input: Tensor, n: number | null, options?: { dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfft(input: Tensor, n: number | null, dim: number, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfft(input: Tensor, n: number | null, dim: number, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** The inverse of `hfft`. */
+  fft_ihfft(input: Tensor, options?: { n?: number | null; dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfft(input: Tensor, n: number | null, options?: { dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfft(input: Tensor, n: number | null, dim: number, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfft(input: Tensor, n: number | null, dim: number, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** The inverse of `rfft`. */
+  fft_irfft(input: Tensor, options?: { n?: number | null; dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfft(input: Tensor, n: number | null, options?: { dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfft(input: Tensor, n: number | null, dim: number, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfft(input: Tensor, n: number | null, dim: number, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform of a signal of which half is given, the other being its conjugate. */
+  fft_hfft(input: Tensor, options?: { n?: number | null; dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfft(input: Tensor, n: number | null, options?: { dim?: number; norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfft(input: Tensor, n: number | null, dim: number, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfft(input: Tensor, n: number | null, dim: number, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform over several dimensions. */
+  fft_fftn(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_fftn(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_fftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_fftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform over two dimensions. */
+  fft_fft2(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_fft2(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_fft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_fft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Inverse Fourier transform over several dimensions. */
+  fft_ifftn(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifftn(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Inverse Fourier transform over two dimensions. */
+  fft_ifft2(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifft2(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_ifft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform of real numbers, half of the last dimension, over several dimensions. */
+  fft_rfftn(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfftn(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform of real numbers, half of the last dimension, over two dimensions. */
+  fft_rfft2(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfft2(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_rfft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Inverse of `rfft` over several dimensions. */
+  fft_irfftn(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfftn(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Inverse of `rfft` over two dimensions. */
+  fft_irfft2(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfft2(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_irfft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform of a signal given by half over several dimensions. */
+  fft_hfftn(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfftn(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Fourier transform of a signal given by half over two dimensions. */
+  fft_hfft2(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfft2(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_hfft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Inverse of `hfft` over several dimensions. */
+  fft_ihfftn(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfftn(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[] | null; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfftn(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[] | null, norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Inverse of `hfft` over two dimensions. */
+  fft_ihfft2(input: Tensor, options?: { s?: number | readonly number[] | null; dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfft2(input: Tensor, s: number | readonly number[] | null, options?: { dim?: number | readonly number[]; norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], options?: { norm?: string | null; out?: Tensor }): Tensor;
+  fft_ihfft2(input: Tensor, s: number | readonly number[] | null, dim: number | readonly number[], norm: string | null, options?: { out?: Tensor }): Tensor;
+  /** Frequencies of the elements of a transform of `n` samples `d` apart. */
+  fft_fftfreq(n: number, options?: { d?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  fft_fftfreq(n: number, d: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Frequencies of the elements of `rfft` of `n` samples `d` apart. */
+  fft_rfftfreq(n: number, options?: { d?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  fft_rfftfreq(n: number, d: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Moves the frequency zero to the middle. */
+  fft_fftshift(input: Tensor, options?: { dim?: number | readonly number[] | null; out?: Tensor }): Tensor;
+  fft_fftshift(input: Tensor, dim: number | readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** The inverse of `fftshift`. */
+  fft_ifftshift(input: Tensor, options?: { dim?: number | readonly number[] | null; out?: Tensor }): Tensor;
+  fft_ifftshift(input: Tensor, dim: number | readonly number[] | null, options?: { out?: Tensor }): Tensor;
   /** Derivatives of samples along dimensions, by central differences. @see https://docs.pytorch.org/docs/stable/generated/torch.gradient.html */
   gradient(input: Tensor, options?: { spacing?: Scalar | SymScalar | null; dim?: number | null; edge_order?: number; out?: Tensor }): Tensor[];
   gradient(input: Tensor, options: { spacing: Scalar | SymScalar; dim: readonly number[]; edge_order?: number; out?: Tensor }): Tensor[];
@@ -1422,6 +1530,71 @@ export interface Functional {
   triangular_solve(input: Tensor, A: Tensor, upper: boolean, options?: { transpose?: boolean; unitriangular?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
   triangular_solve(input: Tensor, A: Tensor, upper: boolean, transpose: boolean, options?: { unitriangular?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
   triangular_solve(input: Tensor, A: Tensor, upper: boolean, transpose: boolean, unitriangular: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  /** The Cholesky factor, and for matrices that are not positive-definite which leading minor is not. */
+  _cholesky(input: Tensor, upper: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly L: Tensor; readonly info: Tensor };
+  /** The Cholesky factor; where there is none, `info` says which leading minor is not positive-definite. */
+  linalg_cholesky_ex(input: Tensor, options?: { upper?: boolean; check_errors?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly L: Tensor; readonly info: Tensor };
+  /** The triangular L with L Lᴴ = A, for positive-definite matrices A. */
+  linalg_cholesky(input: Tensor, options?: { upper?: boolean; out?: Tensor }): Tensor;
+  /** `linalg.cholesky`. @see https://docs.pytorch.org/docs/stable/generated/torch.cholesky.html */
+  cholesky(input: Tensor, options?: { upper?: boolean; out?: Tensor }): Tensor;
+  cholesky(input: Tensor, upper: boolean, options?: { out?: Tensor }): Tensor;
+  /** Solves A X = b from the Cholesky factor of A. @see https://docs.pytorch.org/docs/stable/generated/torch.cholesky_solve.html */
+  cholesky_solve(input: Tensor, input2: Tensor, options?: { upper?: boolean; out?: Tensor }): Tensor;
+  cholesky_solve(input: Tensor, input2: Tensor, upper: boolean, options?: { out?: Tensor }): Tensor;
+  /** The inverse of A from its Cholesky factor, and which element of the factor's diagonal is zero. */
+  _cholesky_inverse(input: Tensor, upper: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly inverse: Tensor; readonly info: Tensor };
+  /** The inverse of A from its Cholesky factor. @see https://docs.pytorch.org/docs/stable/generated/torch.cholesky_inverse.html */
+  cholesky_inverse(input: Tensor, options?: { upper?: boolean; out?: Tensor }): Tensor;
+  cholesky_inverse(input: Tensor, upper: boolean, options?: { out?: Tensor }): Tensor;
+  /** Determinants, with the factorization of A or of its transpose. */
+  _det(A: Tensor, transposed: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly result: Tensor; readonly LU: Tensor; readonly pivots: Tensor };
+  /** `linalg.det`, with the factorization. @see https://docs.pytorch.org/docs/stable/generated/torch._linalg_det.html */
+  _linalg_det(A: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly result: Tensor; readonly LU: Tensor; readonly pivots: Tensor };
+  /** Determinants of square matrices. */
+  linalg_det(A: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `linalg.det`. @see https://docs.pytorch.org/docs/stable/generated/torch.det.html */
+  det(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Signs of determinants and logarithms of their absolute values, with the factorization. */
+  _slogdet(A: Tensor, transposed: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor] & { readonly sign: Tensor; readonly logabsdet: Tensor; readonly LU: Tensor; readonly pivots: Tensor };
+  /** `linalg.slogdet`, with the factorization. @see https://docs.pytorch.org/docs/stable/generated/torch._linalg_slogdet.html */
+  _linalg_slogdet(A: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor] & { readonly sign: Tensor; readonly logabsdet: Tensor; readonly LU: Tensor; readonly pivots: Tensor };
+  /** Signs (or phases) of determinants, and logarithms of their absolute values. */
+  linalg_slogdet(A: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly sign: Tensor; readonly logabsdet: Tensor };
+  /** `linalg.slogdet`. @see https://docs.pytorch.org/docs/stable/generated/torch.slogdet.html */
+  slogdet(input: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly sign: Tensor; readonly logabsdet: Tensor };
+  /** Logarithms of determinants; NaN for negative ones. @see https://docs.pytorch.org/docs/stable/generated/torch.logdet.html */
+  logdet(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** L and U in one matrix, the exchanges of rows, and where U has its first zero on the diagonal. */
+  _lu_factor(input: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly LU: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  /** Matrices with the rows exchanged as pivots say, or put back. */
+  _permute_rows(input: Tensor, pivots: Tensor, back: boolean, options?: { out?: Tensor }): Tensor;
+  /** The LU factorization as LAPACK stores it; `info` says where U has a zero on its diagonal. */
+  linalg_lu_factor_ex(A: Tensor, options?: { pivot?: boolean; check_errors?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly LU: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  /** The LU factorization as LAPACK stores it. */
+  linalg_lu_factor(A: Tensor, options?: { pivot?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly LU: Tensor; readonly pivots: Tensor };
+  /** `linalg.lu_factor_ex`. @see https://docs.pytorch.org/docs/stable/generated/torch._lu_with_info.html */
+  _lu_with_info(input: Tensor, options?: { pivot?: boolean; check_errors?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly LU: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  _lu_with_info(input: Tensor, pivot: boolean, options?: { check_errors?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly LU: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  _lu_with_info(input: Tensor, pivot: boolean, check_errors: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly LU: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  /** The LU factorization as LAPACK stores it; with `get_infos`, where U has a zero on its diagonal too. @see https://docs.pytorch.org/docs/stable/generated/torch.lu.html */
+  lu(input: Tensor, options?: { pivot?: boolean; get_infos?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  lu(input: Tensor, pivot: boolean, options?: { get_infos?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  lu(input: Tensor, pivot: boolean, get_infos: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor];
+  /** `lu_unpack` of pivots that are known to be right. */
+  _lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: boolean, unpack_pivots: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly P: Tensor; readonly L: Tensor; readonly U: Tensor };
+  /** Whether a pivot is no row. */
+  _bad_pivots(pivots: Tensor, rows: number, options?: { out?: Tensor }): Tensor;
+  /** P, L and U from the LU factorization as LAPACK stores it. @see https://docs.pytorch.org/docs/stable/generated/torch.lu_unpack.html */
+  lu_unpack(LU_data: Tensor, LU_pivots: Tensor, options?: { unpack_data?: boolean; unpack_pivots?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly P: Tensor; readonly L: Tensor; readonly U: Tensor };
+  lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: boolean, options?: { unpack_pivots?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly P: Tensor; readonly L: Tensor; readonly U: Tensor };
+  lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: boolean, unpack_pivots: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly P: Tensor; readonly L: Tensor; readonly U: Tensor };
+  /** Matrices as products P L U of a permutation, a lower and an upper triangular matrix. */
+  linalg_lu(A: Tensor, options?: { pivot?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly P: Tensor; readonly L: Tensor; readonly U: Tensor };
+  /** Solves AX = B (or XA = B, or with Aᴴ) from the LU factorization of A. */
+  linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, options?: { left?: boolean; adjoint?: boolean; out?: Tensor }): Tensor;
+  /** `linalg.lu_solve`, the right-hand side first. @see https://docs.pytorch.org/docs/stable/generated/torch.lu_solve.html */
+  lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, options?: { out?: Tensor }): Tensor;
   /** Matrices as products QR, the columns of Q orthonormal and R upper triangular. */
   linalg_qr(A: Tensor, options?: { mode?: string; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
   linalg_qr(A: Tensor, mode: string, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
@@ -1438,6 +1611,28 @@ export interface Functional {
   ormqr(input: Tensor, input2: Tensor, input3: Tensor, options?: { left?: boolean; transpose?: boolean; out?: Tensor }): Tensor;
   ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, options?: { transpose?: boolean; out?: Tensor }): Tensor;
   ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, transpose: boolean, options?: { out?: Tensor }): Tensor;
+  /** Solves AX = B or XA = B for matrices B; gives the factorization of A too. */
+  _solve(A: Tensor, B: Tensor, left: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor] & { readonly result: Tensor; readonly LU: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  /** `linalg.solve_ex`, with the factorization. @see https://docs.pytorch.org/docs/stable/generated/torch._linalg_solve_ex.html */
+  _linalg_solve_ex(A: Tensor, B: Tensor, options?: { left?: boolean; check_errors?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor] & { readonly result: Tensor; readonly LU: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  /** Solves AX = B, or XA = B; where A is singular, `info` says so. */
+  linalg_solve_ex(A: Tensor, B: Tensor, options?: { left?: boolean; check_errors?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly result: Tensor; readonly info: Tensor };
+  /** The X of AX = B, or of XA = B. */
+  linalg_solve(A: Tensor, B: Tensor, options?: { left?: boolean; out?: Tensor }): Tensor;
+  /** Inverses, and where U of the factorization has a zero on its diagonal. */
+  _inverse(A: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly inverse: Tensor; readonly info: Tensor };
+  /** Inverses; where a matrix has none, `info` says so. */
+  linalg_inv_ex(A: Tensor, options?: { check_errors?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly inverse: Tensor; readonly info: Tensor };
+  /** Inverses of square matrices. */
+  linalg_inv(A: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `linalg.inv`. @see https://docs.pytorch.org/docs/stable/generated/torch.inverse.html */
+  inverse(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The inverse for `tensordot`. */
+  linalg_tensorinv(input: Tensor, options?: { ind?: number; out?: Tensor }): Tensor;
+  linalg_tensorinv(input: Tensor, ind: number, options?: { out?: Tensor }): Tensor;
+  /** The X whose `tensordot` with a tensor is another one. */
+  linalg_tensorsolve(input: Tensor, other: Tensor, options?: { dims?: readonly number[] | null; out?: Tensor }): Tensor;
+  linalg_tensorsolve(input: Tensor, other: Tensor, dims: readonly number[] | null, options?: { out?: Tensor }): Tensor;
   /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.masked_fill.html */
   masked_fill(input: Tensor, mask: Tensor, value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   masked_fill(input: Tensor, mask: Tensor, value: Tensor, options?: { out?: Tensor }): Tensor;

@@ -753,6 +753,27 @@ export interface TensorMethods {
   triangular_solve(A: Tensor, upper: boolean, options?: { transpose?: boolean; unitriangular?: boolean }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
   triangular_solve(A: Tensor, upper: boolean, transpose: boolean, options?: { unitriangular?: boolean }): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
   triangular_solve(A: Tensor, upper: boolean, transpose: boolean, unitriangular: boolean): [Tensor, Tensor] & { readonly solution: Tensor; readonly cloned_coefficient: Tensor };
+  /** `linalg.cholesky`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cholesky.html */
+  cholesky(options?: { upper?: boolean }): Tensor;
+  cholesky(upper: boolean): Tensor;
+  /** Solves A X = b from the Cholesky factor of A. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cholesky_solve.html */
+  cholesky_solve(input2: Tensor, options?: { upper?: boolean }): Tensor;
+  cholesky_solve(input2: Tensor, upper: boolean): Tensor;
+  /** The inverse of A from its Cholesky factor. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cholesky_inverse.html */
+  cholesky_inverse(options?: { upper?: boolean }): Tensor;
+  cholesky_inverse(upper: boolean): Tensor;
+  /** `linalg.det`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.det.html */
+  det(): Tensor;
+  /** `linalg.slogdet`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.slogdet.html */
+  slogdet(): [Tensor, Tensor] & { readonly sign: Tensor; readonly logabsdet: Tensor };
+  /** Logarithms of determinants; NaN for negative ones. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.logdet.html */
+  logdet(): Tensor;
+  /** The LU factorization as LAPACK stores it; with `get_infos`, where U has a zero on its diagonal too. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lu.html */
+  lu(options?: { pivot?: boolean; get_infos?: boolean }): [Tensor, Tensor, Tensor];
+  lu(pivot: boolean, options?: { get_infos?: boolean }): [Tensor, Tensor, Tensor];
+  lu(pivot: boolean, get_infos: boolean): [Tensor, Tensor, Tensor];
+  /** `linalg.lu_solve`, the right-hand side first. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lu_solve.html */
+  lu_solve(LU_data: Tensor, LU_pivots: Tensor): Tensor;
   /** `linalg.qr`, reduced or (`some=False`) complete. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.qr.html */
   qr(options?: { some?: boolean }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
   qr(some: boolean): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
@@ -764,6 +785,8 @@ export interface TensorMethods {
   ormqr(input2: Tensor, input3: Tensor, options?: { left?: boolean; transpose?: boolean }): Tensor;
   ormqr(input2: Tensor, input3: Tensor, left: boolean, options?: { transpose?: boolean }): Tensor;
   ormqr(input2: Tensor, input3: Tensor, left: boolean, transpose: boolean): Tensor;
+  /** `linalg.inv`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.inverse.html */
+  inverse(): Tensor;
   /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html */
   masked_fill(mask: Tensor, value: Scalar | SymScalar): Tensor;
   masked_fill(mask: Tensor, value: Tensor): Tensor;
