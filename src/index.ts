@@ -1,5 +1,6 @@
 /** @file The `torch` namespace: `import * as torch from "torch-tpu"`. */
 import "./api/index.js";
+export * as amp from "./amp/index.js";
 export * from "./api/generated/exports.js";
 export { fft, linalg, special } from "./api/generated/namespaces.js";
 export { as_tensor, asarray, asFloat, complexNumber, from_typed_array, frombuffer, tensor } from "./api/factories.js";
@@ -11,7 +12,15 @@ export { set_printoptions, type PrintOptions } from "./api/printing.js";
 export * as tpu from "./api/tpu.js";
 export * as autograd from "./autograd/index.js";
 export {
+  autocast,
+  clear_autocast_cache,
   enable_grad,
+  get_autocast_dtype,
+  is_autocast_cache_enabled,
+  is_autocast_enabled,
+  set_autocast_cache_enabled,
+  set_autocast_dtype,
+  set_autocast_enabled,
   inference_mode,
   is_grad_enabled,
   is_inference_mode_enabled,

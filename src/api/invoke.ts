@@ -1,6 +1,6 @@
 /** @file Calls an operator by its group: binds the arguments, then runs, views, writes in place or into `out`. */
-import { is_grad_enabled, no_grad } from "../autograd/index.js";
-import { callInplace, callOperator, callView } from "../dispatch/index.js";
+import { isAutocasting, is_grad_enabled, no_grad, withoutAutocast } from "../autograd/index.js";
+import { autocastCall, callInplace, callOperator, callView } from "../dispatch/index.js";
 import { scalarTypeName } from "../ops/helpers.js";
 import type { OpGroup, Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
@@ -9,8 +9,13 @@ import { rootSpec } from "../ops/view_spec.js";
 import { Storage, Tensor } from "../tensor/index.js";
 import { bind } from "./bind.js";
 
-/** Runs one overload on bound arguments. */
+/** Runs one overload on bound arguments, cast first where autocast says so. */
 export function callOverload(overload: Overload, args: unknown[]): unknown {
+  if (isAutocasting()) return autocastCall(overload, args, runOverload);
+  return runOverload(overload, args);
+}
+
+function runOverload(overload: Overload, args: unknown[]): unknown {
   const { definition } = overload.entry;
   definition.check?.(overload.named(args));
   if (definition.composite) return named(overload, definition.composite(torchFunctions(), overload.named(args)));
@@ -78,7 +83,7 @@ function callOut(overload: Overload, args: unknown[], out: unknown): unknown {
       `${overload.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.`,
     );
   return no_grad(() => {
-    const result = callOverload(overload, args);
+    const result = withoutAutocast(() => callOverload(overload, args));
     const results = (Array.isArray(result) ? result : [result]) as Tensor[];
     if (results.length !== targets.length)
       throw new TorchError(`${overload.name}(): expected ${results.length} tensors in 'out', got ${targets.length}`);

@@ -1,5 +1,5 @@
 /** @file Traces one call of a function to the program that computes it, whatever it changes outside included. */
-import { grad, gradientEdge, is_grad_enabled, is_inference_mode_enabled } from "../autograd/index.js";
+import { autocastKey, grad, gradientEdge, is_grad_enabled, is_inference_mode_enabled } from "../autograd/index.js";
 import {
   backendOf,
   compileProgram,
@@ -57,6 +57,7 @@ class CallTracer {
   private readonly grad = is_grad_enabled();
   private readonly inference = is_inference_mode_enabled();
   private readonly dtype = get_default_dtype();
+  private readonly autocast = autocastKey();
 
   constructor(
     private readonly structure: Structure,
@@ -299,7 +300,7 @@ class CallTracer {
 
   /** The guards on modes and arguments. */
   private mismatch(): CompiledEntry["mismatch"] {
-    const { structure, leaves, grad: gradMode, inference, dtype, trace } = this;
+    const { structure, leaves, grad: gradMode, inference, dtype, autocast, trace } = this;
     const facts = leaves.map((leaf, i) => this.factsOf(leaf, i));
     const outside = new Set<Storage>();
     const gradStorages = new Set([...trace.gradsBefore.values()].map((g) => g?.storageRef));
@@ -314,6 +315,7 @@ class CallTracer {
       if (is_grad_enabled() !== gradMode) return "grad mode";
       if (is_inference_mode_enabled() !== inference) return "inference mode";
       if (get_default_dtype() !== dtype) return "default dtype";
+      if (autocastKey() !== autocast) return "autocast";
       if (!sameStructure(given, structure)) return "the number or nesting of the arguments";
       for (let i = 0; i < facts.length; i++) {
         const fact = facts[i];

@@ -1,4 +1,5 @@
 /** @file The way of a call from bound arguments to a program that runs. */
+export * from "./autocast.js";
 export * from "./backend.js";
 export * from "./call.js";
 export { deferralOf, runDeferred } from "./deferral.js";

@@ -2,6 +2,7 @@
 import "./activations.js";
 import "./adaptive_pooling.js";
 import "./aliases.js";
+import "./amp.js";
 import "./arithmetic.js";
 import "./attention.js";
 import "./batch_norm.js";

@@ -3,6 +3,7 @@ import type { Functional } from "../api/generated/functional.js";
 import type { Builder, Value } from "../hlo/index.js";
 import { parseSchema, type Aval, type FunctionSchema, type SchemaArgument } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
+import { autocastFact, type AutocastFact } from "./autocast.js";
 import type { ArgsOf, ResultOf, ScalarArgument } from "./schema_types.js";
 import type { ScalarValue } from "./scalar_value.js";
 import type { ViewStep } from "./view_steps.js";
@@ -119,7 +120,10 @@ export class Overload {
     this.positional = schema.args.filter((a) => !a.kwargOnly).length;
     this.index = new Map(schema.args.map((a, i) => [a.name, i]));
     this.isInplace =
-      schema.args[0]?.type.alias === "write" && schema.args[0].type.list === null && schema.name.endsWith("_");
+      entry.definition.mutates === undefined &&
+      schema.args[0]?.type.alias === "write" &&
+      schema.args[0].type.list === null &&
+      schema.name.endsWith("_");
     this.fromFirst = entry.firstSchema.args.map((a) => this.index.get(a.name) ?? -1);
   }
   /** Arguments by name, those of the entry's first schema all present. */
@@ -194,12 +198,15 @@ export interface AnyDefinition extends Omit<
 export class OpEntry {
   readonly overloads: readonly Overload[];
   readonly firstSchema: FunctionSchema;
+  /** What autocast does to its arguments. */
+  readonly autocast: AutocastFact | null;
   constructor(
     readonly name: string,
     schemas: readonly FunctionSchema[],
     readonly definition: AnyDefinition,
   ) {
     this.firstSchema = schemas[0];
+    this.autocast = autocastFact(name);
     this.overloads = schemas.map((s) => new Overload(s, this));
   }
 }

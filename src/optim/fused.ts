@@ -7,6 +7,8 @@ import { Optimizer } from "./optimizer.js";
 
 /** An optimizer whose program counts the steps: their number lives beside the parameter. */
 export abstract class FusedOptimizer extends Optimizer {
+  /** Its step unscales gradients and skips those that overflowed, without a read on the host. */
+  readonly _step_supports_amp_scaling = true;
   protected override stepDevice(parameter: Tensor): Tensor["device"] {
     return parameter.device;
   }
