@@ -34,6 +34,8 @@ import "./joining.js";
 import "./linalg_checks.js";
 import "./linalg_cholesky.js";
 import "./linalg_det.js";
+import "./linalg_functions.js";
+import "./linalg_ldl.js";
 import "./linalg_lu.js";
 import "./linalg_qr.js";
 import "./linalg_solve.js";

@@ -1,5 +1,5 @@
 /** @file What the operators of linear algebra check of their arguments, and how they report matrices without a solution. */
-import { int32, LinAlgError, TorchError, TorchNotImplementedError, type DType } from "../schema/index.js";
+import { int32, LinAlgError, TorchError, type DType } from "../schema/index.js";
 import type { Tensor } from "../tensor/index.js";
 import { scalarTypeName } from "./helpers.js";
 import { notDifferentiable, op, type Torch } from "./registry.js";
@@ -42,7 +42,7 @@ export function checkFloatingOrComplex(x: Shaped, name: string): void {
 /** LAPACK knows float32, float64 and their complex types. `kernel` is PyTorch's name of what would have run. */
 export function checkLapackType(x: Shaped, kernel: string): void {
   if (!x.dtype.is_differentiable || (x.dtype.is_floating_point && x.dtype.bits < 32))
-    throw new TorchNotImplementedError(`"${kernel}" not implemented for '${scalarTypeName(x.dtype)}'`);
+    throw new TorchError(`"${kernel}" not implemented for '${scalarTypeName(x.dtype)}'`);
 }
 
 /** Whether values can be read: not while a function is traced, not on the meta device. */

@@ -112,8 +112,7 @@ op("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
   doc: "The LU factorization as LAPACK stores it.",
 });
 op("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)", {
-  composite: (t, { self, pivot, check_errors }) =>
-    factorize(t, self, pivot, check_errors ? "torch.linalg.lu_factor_ex" : null),
+  composite: (t, { self, pivot }) => factorize(t, self, pivot, null), // PyTorch checks no errors either
   doc: "`linalg.lu_factor_ex`.",
 });
 op("lu(Tensor self, bool pivot=True, bool get_infos=False) -> (Tensor, Tensor, Tensor)", {

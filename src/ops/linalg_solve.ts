@@ -128,7 +128,7 @@ op("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", 
     const count = (sizes: readonly number[]): number => sizes.reduce((p, n) => p * n, 1);
     const target = dims === null ? [] : dims.map((_, i) => self.ndim - dims.length + i);
     const a = dims === null ? self : t.movedim(self, dims, target);
-    const rows = count(a.shape.slice(0, other.ndim));
+    const rows = other.numel();
     const columns = a.shape.slice(other.ndim);
     if (count(columns) !== rows)
       throw new TorchError(
