@@ -6,6 +6,10 @@ op("alias_copy(Tensor self) -> Tensor", {
   composite: (t, { self }) => t.clone(self),
   doc: "`alias` with memory of its own.",
 });
+op("detach(Tensor(a) self) -> Tensor(a)", {
+  composite: (_t, { self }) => self.detach(),
+  doc: "The tensor without its history.",
+});
 op("detach_copy(Tensor self) -> Tensor", {
   composite: (t, { self }) => t.clone(self.detach()),
   doc: "`detach` with memory of its own.",
