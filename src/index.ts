@@ -27,7 +27,7 @@ export {
   no_grad,
   set_grad_enabled,
 } from "./autograd/index.js";
-export { compile, type Compiled, type CompileOptions } from "./compile/index.js";
+export { compile, compiler, type Compiled, type CompileOptions } from "./compile/index.js";
 export * as masked from "./masked/index.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";

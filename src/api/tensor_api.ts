@@ -1,9 +1,8 @@
 /** @file What Tensor has that is no operator: reading, moving, converting, indexing with brackets, freeing. */
 import { gradientEdge, is_grad_enabled, Node, type Grad } from "../autograd/index.js";
-import { backendOf, currentTrace, GraphBreak, missingBuffer } from "../dispatch/index.js";
+import { backendOf, currentTrace, missingBuffer } from "../dispatch/index.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { deleteRaw, readRaw, readAsync, type BufferHandle } from "../pjrt/index.js";
-import { userLineText } from "../schema/user_line.js";
 import * as dt from "../schema/dtype.js";
 import type { Complex } from "../schema/index.js";
 import { DType, TorchError, TorchTypeError, type Scalar } from "../schema/index.js";
@@ -91,9 +90,7 @@ function denseHandle(t: Tensor): BufferHandle {
   if (t.is_meta) throw new TorchError("Cannot copy out of meta tensor; no data!");
   const trace = currentTrace();
   if (trace !== null && (t.storageRef.traced !== null || trace.host !== null))
-    throw new GraphBreak(
-      `the value of a tensor was read (item, tolist, print, control flow or a copy to another device)${userLineText()}`,
-    );
+    trace.breakHere("the value of a tensor was read (item, tolist, print, control flow or a copy to another device)");
   const dense = t.spec.isRoot ? t : torchFunctions().clone(t.detach());
   const { handle } = dense.storageRef;
   if (handle === null) throw missingBuffer(t);

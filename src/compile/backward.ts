@@ -1,13 +1,6 @@
 /** @file The backward side of a compiled function: one program for the gradients of all that it used. */
 import { accumulatorOf, Node, type Grad } from "../autograd/index.js";
-import {
-  backendOf,
-  compileProgram,
-  pushTensor,
-  type BufferHandle,
-  type Program,
-  type ProgramSpec,
-} from "../dispatch/index.js";
+import { backendOf, pushTensor, type BufferHandle, type Kernel } from "../dispatch/index.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { scalarKind, TorchError, type Aval, type Scalar } from "../schema/index.js";
 import type { Device, Tensor } from "../tensor/index.js";
@@ -18,7 +11,6 @@ const usedUp =
 
 /** How the gradients of one traced call are computed. */
 export class BackwardPlan {
-  private program: Program | null = null;
   constructor(
     readonly name: string,
     /** The tensors that get gradients. */
@@ -32,12 +24,8 @@ export class BackwardPlan {
     /** For each target, which result of the program is its gradient; -1 for none. */
     readonly slots: readonly number[],
     /** Takes the kept inputs, the kept results, the cotangents, the numbers. */
-    private readonly spec: ProgramSpec,
+    readonly kernel: Kernel,
   ) {}
-
-  compiled(device: Device): Program {
-    return (this.program ??= compileProgram(this.spec, backendOf(device), "full"));
-  }
 }
 
 /** The node of the autograd graph for one run of a compiled function. */
@@ -84,7 +72,7 @@ export class CompiledNode extends Node {
     args.push(...this.savedResults);
     this.plan.cotangents.forEach((of, i) => args.push(this.cotangent(dys[i], of)));
     for (const n of this.numbers) args.push(backend.scalar(n, scalarKind(n)));
-    const program = this.plan.compiled(this.device);
+    const { program } = this.plan.kernel;
     if (program.usesRng) args.push(this.rngState!);
     const out = program.run(args);
     const results = Array.isArray(out) ? out : [out];

@@ -222,3 +222,62 @@ test("an error inside leaves tensors, gradients and versions as they were", () =
   expect(w._version).toBe(version);
   expect(w.tolist()).toEqual([1, 1, 1]);
 });
+
+test("a program's operations carry the user's lines, which do not enter the cache's key", () => {
+  const fn = (x: Tensor): Tensor => x.sin().mul(x);
+  const text = torch.compiler.export_stablehlo(fn, torch.ones(3));
+  expect(text).toMatch(/stablehlo\.sine .* loc\(".*compile\.test\.ts":\d+:\d+\)/);
+  const other = (x: Tensor): Tensor => x.cos().mul(x).add(17);
+  const moved = (x: Tensor): Tensor => x.cos().mul(x).add(17);
+  torch.compile(other)(torch.ones(3));
+  expect(compiles(() => torch.compile(moved, { options: { name: "other" } })(torch.ones(3)))).toBe(0);
+});
+
+test("explain says what a trace found, with lines", () => {
+  const layer = new nn.Linear(2, 2);
+  const clean = torch.compiler.explain((x: Tensor) => (layer(x) as Tensor).relu().sum())(torch.ones(1, 2));
+  expect(clean).toMatchObject({ graph_count: 1, graph_break_count: 0, inputs: 3, writes: 0, results: 1 });
+  expect(clean.ops_per_graph[0].join()).toMatch(/relu at .*compile\.test\.ts:\d+:\d+/);
+  const broken = torch.compiler.explain((x: Tensor) => x.add(Number(x.sum().item())))(torch.ones(2));
+  expect(broken).toMatchObject({ graph_count: 0, graph_break_count: 1 });
+  expect(broken.break_reasons[0]).toMatch(/read .* at .*compile\.test\.ts:\d+:\d+/);
+});
+
+test("programs for several shapes compile in other threads while the event loop goes on", async () => {
+  const fn = (x: Tensor): Tensor => x.matmul(x.transpose(0, 1)).softmax(-1).sum(0);
+  let ticks = 0;
+  const timer = setInterval(() => ticks++, 1);
+  const compiled = await torch.compiler.async_compile(
+    fn,
+    [5, 6, 7].map((n): [Tensor] => [torch.ones(n, 4)]),
+  );
+  clearInterval(timer);
+  expect(ticks).toBeGreaterThan(1);
+  expect(compiles(() => [5, 6, 7].forEach((n) => compiled(torch.ones(n, 4))))).toBe(0);
+  const later = torch.compile((x: Tensor): Tensor => x.mul(3).cos(), { options: { async_compile: true } });
+  expect(later(torch.zeros(2)).tolist()).toEqual([1, 1]); // in pieces, meanwhile
+});
+
+test("stances and disabled functions", () => {
+  const traced: number[] = [];
+  const fn = torch.compile((x: Tensor): Tensor => {
+    traced.push(1);
+    return x.add(1);
+  });
+  torch.compiler.set_stance("force_eager", () => [1, 2].forEach(() => fn(torch.ones(1))));
+  expect(traced).toHaveLength(2);
+  fn(torch.ones(1));
+  expect(() => torch.compiler.set_stance("fail_on_recompile", () => fn(torch.ones(5)))).toThrow(
+    /Detected recompile .* another shape/,
+  );
+  const secret = torch.compiler.disable((x: Tensor): Tensor => x.mul(2));
+  const user = torch.compile((x: Tensor): Tensor => secret(x).add(1));
+  expect(user(torch.ones(1)).item()).toBe(3);
+});
+
+test("the recompile limit warns once and runs on", async () => {
+  const fn = torch.compile((x: Tensor): Tensor => x.add(1));
+  const warned = new Promise<Error>((resolve) => process.once("warning", resolve));
+  for (let n = 1; n <= 10; n++) expect(fn(torch.ones(n)).sum().item()).toBe(2 * n);
+  expect((await warned).message).toMatch(/recompile_limit \(8\).*another shape/);
+});

@@ -15,7 +15,11 @@ export interface CompileOptions {
   /** How hard the compiler tries: "default" and the "max-autotune" kinds in full, "reduce-overhead" too; "fast" little. */
   mode?: "default" | "reduce-overhead" | "max-autotune" | "max-autotune-no-cudagraphs" | "fast" | null;
   /** The name of the programs in profiles and errors. */
-  options?: { name?: string };
+  options?: {
+    name?: string;
+    /** Compile in another thread; until the program is there, calls run in pieces. */
+    async_compile?: boolean;
+  };
   /** Returns the function as it is. */
   disable?: boolean;
 }
@@ -28,6 +32,10 @@ export type Compiled<F> = F & {
 
 let nextName = 0;
 const functions = new Set<WeakRef<CompiledFunction>>();
+
+/** What `torch.compiler.set_stance` chose for all compiled functions. */
+export type Stance = "default" | "force_eager" | "eager_on_recompile" | "fail_on_recompile";
+export const stance: { current: Stance } = { current: "default" };
 
 /** The programs of one function, by the conditions under which they hold. */
 export class CompiledFunction {
@@ -46,12 +54,36 @@ export class CompiledFunction {
   }
 
   call(args: readonly unknown[]): unknown {
-    if (currentTrace() !== null || config.disable) return this.fn(...(args as never[]));
+    if (currentTrace() !== null || config.disable || stance.current === "force_eager")
+      return this.fn(...(args as never[]));
     if (this.givenUp) return this.runInPieces(args);
     const leaves: unknown[] = [];
     const structure = flatten(args, leaves);
+    const entry = this.find(structure, leaves) ?? this.newEntry(args, structure, leaves);
+    if (entry === null) return this.runInPieces(args);
+    if (this.options.options?.async_compile && !entry.isCompiled) {
+      void this.prepare(entry);
+      return this.runInPieces(args);
+    }
+    return entry.run(leaves);
+  }
+
+  /** Traces a call without running it, and compiles its program in another thread. */
+  async warmUp(args: readonly unknown[]): Promise<void> {
+    const leaves: unknown[] = [];
+    const structure = flatten(args, leaves);
     const entry = this.find(structure, leaves) ?? this.trace(args, structure, leaves);
-    return entry === null ? this.runInPieces(args) : entry.run(leaves);
+    if (entry !== null) await this.prepare(entry);
+  }
+
+  private readonly preparing = new Map<CompiledEntry, Promise<void>>();
+  private prepare(entry: CompiledEntry): Promise<void> {
+    let running = this.preparing.get(entry);
+    if (!running) {
+      running = entry.prepare().finally(() => this.preparing.delete(entry));
+      this.preparing.set(entry, running);
+    }
+    return running;
   }
 
   /** Runs the function as it is, with the operators between two reads of a value as one program. */
@@ -71,6 +103,15 @@ export class CompiledFunction {
       return entry;
     }
     return null;
+  }
+
+  private newEntry(args: readonly unknown[], structure: Structure, leaves: readonly unknown[]): CompiledEntry | null {
+    if (stance.current === "eager_on_recompile" && this.entries.length > 0) return null;
+    if (stance.current === "fail_on_recompile" && this.entries.length > 0)
+      throw new TorchError(
+        `Detected recompile when torch.compile stance is 'fail_on_recompile'. ${this.name}: ${whyNot(this.entries[0], structure, leaves)}`,
+      );
+    return this.trace(args, structure, leaves);
   }
 
   /** A new entry for a call that no entry fits; null when the function must run as it is. */

@@ -5,7 +5,7 @@ import {
   pushTensor,
   type Backend,
   type BufferHandle,
-  type Program,
+  type Kernel,
 } from "../dispatch/index.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec, type ViewSpec } from "../ops/view_spec.js";
@@ -57,7 +57,8 @@ export interface EntryPlan {
   readonly name: string;
   readonly device: Device;
   readonly backend: Backend;
-  readonly program: Program | null;
+  /** Null where nothing is computed. */
+  readonly kernel: Kernel | null;
   readonly inputs: readonly EntryInput[];
   /** Which inputs are overwritten, in the order of the program's results after the outputs. */
   readonly writes: readonly number[];
@@ -85,6 +86,14 @@ export class CompiledEntry {
     /** Whether it fits a call. Returns what differs, or null. */
     readonly mismatch: (structure: Structure, leaves: readonly unknown[]) => string | null,
   ) {}
+
+  get isCompiled(): boolean {
+    return this.plan.kernel?.isCompiled ?? true;
+  }
+  /** Compiles its programs in other threads. */
+  async prepare(): Promise<void> {
+    await Promise.all([this.plan.kernel?.prepare(), this.plan.backward?.kernel.prepare()]);
+  }
 
   /** Runs the program on the call's arguments and does what the function did besides. */
   run(leaves: readonly unknown[]): unknown {
@@ -150,8 +159,9 @@ export class CompiledEntry {
     numbers: readonly Scalar[],
     rngState: BufferHandle | null,
   ): BufferHandle[] {
-    const { program, backend, inputs, literals } = this.plan;
-    if (program === null) return [];
+    const { kernel, backend, inputs, literals } = this.plan;
+    if (kernel === null) return [];
+    const { program } = kernel;
     const args: BufferHandle[] = [];
     tensors.forEach((t, i) => {
       if (inputs[i].spec.isRoot) {

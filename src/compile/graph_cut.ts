@@ -22,7 +22,7 @@ export function cutGraph(whole: Graph, inputs: readonly GraphValue[], outputs: r
     return Array.isArray(a) ? (a as NodeArg[]).map(arg) : a;
   };
   for (const node of neededNodes(whole, new Set(inputs), outputs)) {
-    const copy = new GraphNode(node.name, node.overload, node.args.map(arg), node.emit, node.rngIndex);
+    const copy = new GraphNode(node.name, node.overload, node.args.map(arg), node.emit, node.rngIndex, node.location);
     copy.outputs = node.outputs.map((v) => new GraphValue(v.aval, graph, copy, v.index));
     node.outputs.forEach((v, i) => {
       if (!moved.has(v)) moved.set(v, copy.outputs[i]);

@@ -2,7 +2,7 @@
 import { autocastKey, grad, gradientEdge, is_grad_enabled, is_inference_mode_enabled } from "../autograd/index.js";
 import {
   backendOf,
-  compileProgram,
+  Kernel,
   operationsOf,
   withTrace,
   type GraphNode,
@@ -27,7 +27,7 @@ export interface TraceOptions {
   readonly effort: "fast" | "full";
 }
 
-/** Runs `fn` on the arguments once with its operators recorded, and compiles what was recorded. */
+/** Runs `fn` on the arguments once with its operators recorded, and makes a program of what was recorded. */
 export function traceCall(
   fn: AnyFunction,
   args: readonly unknown[],
@@ -203,10 +203,10 @@ class CallTracer {
       value: w.value,
       donate: true,
     }));
-    const program =
+    const kernel =
       results.length + writes.length === 0
         ? null
-        : compileProgram(
+        : new Kernel(
             {
               name: options.name,
               graph,
@@ -222,7 +222,7 @@ class CallTracer {
       name: options.name,
       device,
       backend,
-      program,
+      kernel,
       inputs,
       writes: graphWrites.map((w) => w.input),
       resultCount: results.length,
@@ -285,16 +285,20 @@ class CallTracer {
       at.map((i) => !inputs[i].spec.isRoot),
       joint.cotangents.map((v) => v.aval),
       joint.grads.map((g) => (g === null ? -1 : slot++)),
-      {
-        name: `${this.options.name}_backward`,
-        graph,
-        outputs,
-        writes: [],
-        specs: [
-          ...at.map((i) => inputs[i].spec),
-          ...[...saved.computed, ...joint.cotangents].map((v) => rootSpec(v.aval)),
-        ],
-      },
+      new Kernel(
+        {
+          name: `${this.options.name}_backward`,
+          graph,
+          outputs,
+          writes: [],
+          specs: [
+            ...at.map((i) => inputs[i].spec),
+            ...[...saved.computed, ...joint.cotangents].map((v) => rootSpec(v.aval)),
+          ],
+        },
+        backendOf(this.trace.device),
+        this.options.effort,
+      ),
     );
   }
 

@@ -4,7 +4,7 @@ import { type Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
 import { rootSpec } from "../ops/view_spec.js";
 import { executeRaw, type BufferHandle } from "../pjrt/index.js";
-import { scalarKind, SymScalar, TorchNotImplementedError, type Scalar } from "../schema/index.js";
+import { scalarKind, SymScalar, TorchNotImplementedError, userLine, type Scalar } from "../schema/index.js";
 import type { Generator } from "../tensor/index.js";
 import { defaultGenerator, Storage, Tensor, type Device } from "../tensor/index.js";
 import { flatTensors } from "./arguments.js";
@@ -217,7 +217,11 @@ function recordCall(
 ): void {
   const node = makeNode(overload, given, site, device, rngState);
   if (node === null) return;
-  node.rngCall = currentTrace()?.rngCall ?? -1;
+  const trace = currentTrace();
+  if (trace !== null) {
+    node.rngCall = trace.rngCall;
+    node.location = trace.location;
+  }
   attach(overload, node, outs);
 }
 
@@ -282,6 +286,7 @@ export function setRebaseHistory(fn: typeof rebaseHistory): void {
 
 /** A call while a function is traced: on another device than the trace's it makes a constant of the program. */
 function placedCall(trace: Trace, overload: Overload, given: unknown[]): Tensor | Tensor[] {
+  if (trace.depth === 0) trace.location = userLine();
   if (trace.depth > 0 || deviceFor(overload, given) === trace.device) return tracedCall(trace, overload, given);
   return withTrace(null, () => callOperator(overload, given));
 }

@@ -2,7 +2,7 @@
 import type { Builder, Value } from "../hlo/index.js";
 import type { Overload } from "../ops/registry.js";
 import type { ViewSpec } from "../ops/view_spec.js";
-import type { Aval, ScalarKind, SymScalar } from "../schema/index.js";
+import type { Aval, ScalarKind, SymScalar, UserLine } from "../schema/index.js";
 import type { TracedValue } from "../tensor/index.js";
 
 /** A value of a graph: an input, or a result of a node. */
@@ -48,6 +48,8 @@ export class GraphNode {
     readonly emit: (context: EmitContext, node: GraphNode) => Value[],
     /** The number of its draw, for a node that draws random numbers; -1 for the others. */
     readonly rngIndex: number,
+    /** The user's line that called for it, where that is known. */
+    readonly location: UserLine | null = null,
   ) {}
 }
 

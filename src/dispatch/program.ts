@@ -145,7 +145,10 @@ export function emitProgram(h: Builder, spec: ProgramSpec, params: readonly Valu
   const rngState = graph.usesRng ? params[at + graph.scalars.length] : null;
   const emitter = new Emitter(h, byIndex, scalars, rngState);
   const results = [...spec.outputs, ...spec.writes.map((w) => w.value)];
-  for (const node of reachable(graph, results).nodes) emitter.set(node, node.emit(emitter, node));
+  for (const node of reachable(graph, results).nodes) {
+    const emit = (): Value[] => node.emit(emitter, node);
+    emitter.set(node, node.location === null ? emit() : h.withLocation(node.location, emit));
+  }
   const outputs = spec.outputs.map((ref) => emitter.value(ref));
   const written = spec.writes.map((w) =>
     specs[w.input].write(h, bases[w.input], emitter.value(w.value), offsets[w.input]),
@@ -163,7 +166,8 @@ export class Kernel {
   private compiled: Program | null = null;
   constructor(
     readonly spec: ProgramSpec,
-    private readonly backend: Backend,
+    readonly backend: Backend,
+    private readonly effort: "fast" | "full" = "fast",
   ) {
     this.results = resultAvals(spec);
     const { inputs } = reachable(spec.graph, [...spec.outputs, ...spec.writes.map((w) => w.value)]);
@@ -172,7 +176,25 @@ export class Kernel {
     );
   }
   get program(): Program {
-    return (this.compiled ??= compileProgram(this.spec, this.backend));
+    return (this.compiled ??= this.made(this.backend.compile(this.spec.name, this.text, this.effort)));
+  }
+  /** Whether the program is there. */
+  get isCompiled(): boolean {
+    return this.compiled !== null;
+  }
+  /** Makes the program in another thread. */
+  async prepare(): Promise<void> {
+    if (this.compiled !== null) return;
+    const loaded = await this.backend.compileAsync(this.spec.name, this.text, this.effort);
+    this.compiled ??= this.made(loaded);
+  }
+  /** The StableHLO module. */
+  get text(): string {
+    return rethrow(this.spec.name, () => lowerProgram(this.spec));
+  }
+  private made(loaded: LoadedExecutable): Program {
+    debugProgram(this.spec.name, () => this.text);
+    return new Program(loaded, this.results, this.spec.graph);
   }
 }
 let nextKernel = 0;
@@ -182,15 +204,9 @@ const resultAvals = (spec: ProgramSpec): Aval[] => [
   ...spec.writes.map((w) => spec.specs[w.input].base),
 ];
 
-/** Lowers and compiles. Errors name the program. */
-export function compileProgram(spec: ProgramSpec, backend: Backend, effort: "fast" | "full" = "fast"): Program {
-  const text = rethrow(spec.name, () => lowerProgram(spec));
-  return new Program(compileText(spec.name, text, backend, effort), resultAvals(spec), spec.graph);
-}
-
 /** The program of a StableHLO module. */
 export function compileText(name: string, text: string, backend: Backend, effort: "fast" | "full"): LoadedExecutable {
-  debugProgram(name, text);
+  debugProgram(name, () => text);
   return backend.compile(name, text, effort);
 }
 

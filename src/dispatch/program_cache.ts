@@ -16,6 +16,9 @@ function machineFeatures(): string {
   }
 }
 
+/** Source locations in a module: they change with every edit of the user's file, and the program does not. */
+const locations = / loc\("(?:[^"\\]|\\.)*"(?::\d+:\d+)?\)/g;
+
 export interface CacheEntryStats {
   readonly name: string;
   /** Seconds; 0 where it was loaded. */
@@ -90,7 +93,7 @@ export class ProgramCache {
   }
 
   keyOf(text: string, options: CompileOptions): string {
-    return sha256(this.salt, text, JSON.stringify(options)).toString("hex");
+    return sha256(this.salt, text.replace(locations, ""), JSON.stringify(options)).toString("hex");
   }
 
   /** The program of a StableHLO module: from memory, from a store, or compiled. */

@@ -2,7 +2,14 @@
 import { accumulatorOf, grad as gradOf, ModeGuard, Node, type Grad } from "../autograd/index.js";
 import { notDifferentiable, type AnyDefinition, type Overload } from "../ops/registry.js";
 import { torchFunctions } from "../ops/torch_ref.js";
-import { TorchError, TorchNotImplementedError, type Aval, type Scalar, type SymScalar } from "../schema/index.js";
+import {
+  TorchError,
+  TorchNotImplementedError,
+  type Aval,
+  type Scalar,
+  type SymScalar,
+  type UserLine,
+} from "../schema/index.js";
 import { Tensor, type Device, type Storage } from "../tensor/index.js";
 import { mapTensors, withoutTensors } from "./arguments.js";
 import { GraphFunction } from "./graph_function.js";
@@ -178,6 +185,8 @@ export class OpNode extends Node {
   private readonly versions: number[];
   /** Which call of the trace it was, if it drew random numbers there; else -1. */
   rngCall = -1;
+  /** The user's line that called the operator, where a trace noted it. */
+  location: UserLine | null = null;
 
   constructor(
     private readonly plan: GradPlan,
@@ -249,7 +258,7 @@ export class OpNode extends Node {
     const trace = currentTrace();
     if (trace !== null) {
       const run = (): Grad[] => this.applyFormula(saved, dys);
-      return this.rngCall >= 0 ? trace.replayCall(this.rngCall, run) : trace.nested(run);
+      return this.rngCall >= 0 ? trace.replayCall(this.rngCall, run, this.location) : trace.nested(run, this.location);
     }
     return createGraph ? this.applyFormula(saved, dys) : this.applyPlan(saved, dys);
   }

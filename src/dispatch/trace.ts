@@ -12,8 +12,10 @@ import {
   SymScalar,
   TorchError,
   uint64,
+  userLineText,
   type Aval,
   type Scalar,
+  type UserLine,
 } from "../schema/index.js";
 import { tracing } from "../autograd/index.js";
 import { Storage, Tensor, type Device } from "../tensor/index.js";
@@ -44,6 +46,8 @@ export class Trace {
   /** Calls that drew random numbers so far; each has a stream of its own, as when it runs alone. */
   rngCalls = 0;
   private drawsInCall = -1;
+  /** The user's line whose calls are recorded; only noted by traces that outlive the call. */
+  location: UserLine | null = null;
   /** How many calls are inside each other at present; in none, the user's own code is what runs. */
   depth = 0;
   constructor(public device: Device) {}
@@ -51,6 +55,11 @@ export class Trace {
   /** What a tensor from outside becomes: an error here, because the program would depend on its value. */
   protected capture(_storage: Storage): GraphValue {
     throw new TorchError("tracing: expected only the operator's own arguments, got a tensor from outside");
+  }
+
+  /** Ends the trace where the function must run as it is. */
+  breakHere(reason: string): never {
+    throw new GraphBreak(`${reason}${userLineText()}`);
   }
 
   /** Runs one call of an operator. Its draws of random numbers belong together; calls inside of it are part of it. */
@@ -63,13 +72,16 @@ export class Trace {
     }
   }
 
-  /** Runs `fn`, whose calls are no calls of the user's. */
-  nested<R>(fn: () => R): R {
+  /** Runs `fn`, whose calls are no calls of the user's; they belong to `location`. */
+  nested<R>(fn: () => R, location = this.location): R {
+    const before = this.location;
+    this.location = location;
     this.depth++;
     try {
       return fn();
     } finally {
       this.depth--;
+      this.location = before;
     }
   }
 
@@ -79,12 +91,12 @@ export class Trace {
   }
 
   /** Lets `fn` draw what call `index` drew. */
-  replayCall<R>(index: number, fn: () => R): R {
+  replayCall<R>(index: number, fn: () => R, location: UserLine | null): R {
     const [calls, draws] = [this.rngCalls, this.drawsInCall];
     this.rngCalls = index + 1;
     this.drawsInCall = 0;
     try {
-      return this.nested(fn);
+      return this.nested(fn, location);
     } finally {
       this.rngCalls = calls;
       this.drawsInCall = draws;
@@ -151,7 +163,7 @@ export class Trace {
     emit: GraphNode["emit"],
     random = false,
   ): GraphValue[] {
-    const node = new GraphNode(name, overload, args, emit, random ? this.nextDraw() : -1);
+    const node = new GraphNode(name, overload, args, emit, random ? this.nextDraw() : -1, this.location);
     node.outputs = avals.map((a, i) => new GraphValue(a, this, node, i));
     this.graph.nodes.push(node);
     return node.outputs;

@@ -688,6 +688,10 @@ export interface Functional {
   __rxor__(input: Tensor, other: Tensor | Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   /** `matmul` with its arguments exchanged. */
   __rmatmul__(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Multiplies gradients by 1 / scale, and sets found_inf where one was infinite or NaN. @see https://docs.pytorch.org/docs/stable/generated/torch._amp_foreach_non_finite_check_and_unscale_.html */
+  _amp_foreach_non_finite_check_and_unscale_(input: readonly Tensor[], found_inf: Tensor, inv_scale: Tensor): void;
+  /** The next scale of a gradient scaler. @see https://docs.pytorch.org/docs/stable/generated/torch._amp_update_scale_.html */
+  _amp_update_scale_(input: Tensor, growth_tracker: Tensor, found_inf: Tensor, scale_growth_factor: Scalar | SymScalar, scale_backoff_factor: Scalar | SymScalar, growth_interval: number): void;
   /** softmax(query · keyᵀ · scale + mask) · value. */
   scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, options?: { attn_mask?: Tensor | null; dropout_p?: number; is_causal?: boolean; scale?: number | null; enable_gqa?: boolean; out?: Tensor }): Tensor;
   scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | null, options?: { dropout_p?: number; is_causal?: boolean; scale?: number | null; enable_gqa?: boolean; out?: Tensor }): Tensor;
@@ -954,6 +958,8 @@ export interface Functional {
   _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: readonly number[], expand2: readonly number[], expand3: readonly number[], sumdim: readonly number[], unroll_dim: number, options?: { out?: Tensor }): Tensor;
   /** `alias` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.alias_copy.html */
   alias_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The tensor without its history. @see https://docs.pytorch.org/docs/stable/generated/torch.detach.html */
+  detach(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** `detach` with memory of its own. @see https://docs.pytorch.org/docs/stable/generated/torch.detach_copy.html */
   detach_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** `lift_fresh` with memory of its own. */
@@ -1075,6 +1081,9 @@ export interface Functional {
   arange(end: Scalar | SymScalar, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   /** `steps` numbers from `start` to `end`, both included. @see https://docs.pytorch.org/docs/stable/generated/torch.linspace.html */
   linspace(start: Scalar | SymScalar, end: Scalar | SymScalar, steps: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  linspace(start: Tensor, end: Tensor, steps: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  linspace(start: Tensor, end: Scalar | SymScalar, steps: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  linspace(start: Scalar | SymScalar, end: Tensor, steps: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   /** Ones on the diagonal. @see https://docs.pytorch.org/docs/stable/generated/torch.eye.html */
   eye(n: number, m: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   eye(n: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
@@ -1595,22 +1604,6 @@ export interface Functional {
   linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, options?: { left?: boolean; adjoint?: boolean; out?: Tensor }): Tensor;
   /** `linalg.lu_solve`, the right-hand side first. @see https://docs.pytorch.org/docs/stable/generated/torch.lu_solve.html */
   lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, options?: { out?: Tensor }): Tensor;
-  /** Matrices as products QR, the columns of Q orthonormal and R upper triangular. */
-  linalg_qr(A: Tensor, options?: { mode?: string; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
-  linalg_qr(A: Tensor, mode: string, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
-  /** `linalg.qr`, reduced or (`some=False`) complete. @see https://docs.pytorch.org/docs/stable/generated/torch.qr.html */
-  qr(input: Tensor, options?: { some?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
-  qr(input: Tensor, some: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
-  /** The QR factorization as LAPACK stores it: R, and Householder reflections below it, with their factors. @see https://docs.pytorch.org/docs/stable/generated/torch.geqrf.html */
-  geqrf(input: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly a: Tensor; readonly tau: Tensor };
-  /** The first columns of a product of Householder reflections, stored as `geqrf` gives them. */
-  linalg_householder_product(input: Tensor, tau: Tensor, options?: { out?: Tensor }): Tensor;
-  /** `linalg.householder_product`. @see https://docs.pytorch.org/docs/stable/generated/torch.orgqr.html */
-  orgqr(input: Tensor, input2: Tensor, options?: { out?: Tensor }): Tensor;
-  /** The product of a matrix and a product of Householder reflections, stored as `geqrf` gives them. @see https://docs.pytorch.org/docs/stable/generated/torch.ormqr.html */
-  ormqr(input: Tensor, input2: Tensor, input3: Tensor, options?: { left?: boolean; transpose?: boolean; out?: Tensor }): Tensor;
-  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, options?: { transpose?: boolean; out?: Tensor }): Tensor;
-  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, transpose: boolean, options?: { out?: Tensor }): Tensor;
   /** Solves AX = B or XA = B for matrices B; gives the factorization of A too. */
   _solve(A: Tensor, B: Tensor, left: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor, Tensor] & { readonly result: Tensor; readonly LU: Tensor; readonly pivots: Tensor; readonly info: Tensor };
   /** `linalg.solve_ex`, with the factorization. @see https://docs.pytorch.org/docs/stable/generated/torch._linalg_solve_ex.html */
@@ -1633,6 +1626,40 @@ export interface Functional {
   /** The X whose `tensordot` with a tensor is another one. */
   linalg_tensorsolve(input: Tensor, other: Tensor, options?: { dims?: readonly number[] | null; out?: Tensor }): Tensor;
   linalg_tensorsolve(input: Tensor, other: Tensor, dims: readonly number[] | null, options?: { out?: Tensor }): Tensor;
+  /** Square matrices to an integer power; negative: powers of the inverse. */
+  linalg_matrix_power(input: Tensor, n: number, options?: { out?: Tensor }): Tensor;
+  /** `linalg.matrix_power`. @see https://docs.pytorch.org/docs/stable/generated/torch.matrix_power.html */
+  matrix_power(input: Tensor, n: number, options?: { out?: Tensor }): Tensor;
+  /** Exponentials of square matrices. */
+  linalg_matrix_exp(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `linalg.matrix_exp`. @see https://docs.pytorch.org/docs/stable/generated/torch.matrix_exp.html */
+  matrix_exp(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `linalg.ldl_factor_ex` of checked matrices. */
+  _ldl_factor(input: Tensor, hermitian: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly LD: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  /** The LDL factorization as LAPACK stores it; `info` says where D has a zero. */
+  linalg_ldl_factor_ex(input: Tensor, options?: { hermitian?: boolean; check_errors?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor, Tensor] & { readonly LD: Tensor; readonly pivots: Tensor; readonly info: Tensor };
+  /** The LDL factorization of symmetric or Hermitian matrices as LAPACK stores it. */
+  linalg_ldl_factor(input: Tensor, options?: { hermitian?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly LD: Tensor; readonly pivots: Tensor };
+  /** `linalg.ldl_solve` of checked arguments with equal batch dimensions. */
+  _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: boolean, options?: { out?: Tensor }): Tensor;
+  /** Solves AX = B from the LDL factorization of A. */
+  linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, options?: { hermitian?: boolean; out?: Tensor }): Tensor;
+  /** Matrices as products QR, the columns of Q orthonormal and R upper triangular. */
+  linalg_qr(A: Tensor, options?: { mode?: string; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  linalg_qr(A: Tensor, mode: string, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  /** `linalg.qr`, reduced or (`some=False`) complete. @see https://docs.pytorch.org/docs/stable/generated/torch.qr.html */
+  qr(input: Tensor, options?: { some?: boolean; out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  qr(input: Tensor, some: boolean, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
+  /** The QR factorization as LAPACK stores it: R, and Householder reflections below it, with their factors. @see https://docs.pytorch.org/docs/stable/generated/torch.geqrf.html */
+  geqrf(input: Tensor, options?: { out?: readonly Tensor[] }): [Tensor, Tensor] & { readonly a: Tensor; readonly tau: Tensor };
+  /** The first columns of a product of Householder reflections, stored as `geqrf` gives them. */
+  linalg_householder_product(input: Tensor, tau: Tensor, options?: { out?: Tensor }): Tensor;
+  /** `linalg.householder_product`. @see https://docs.pytorch.org/docs/stable/generated/torch.orgqr.html */
+  orgqr(input: Tensor, input2: Tensor, options?: { out?: Tensor }): Tensor;
+  /** The product of a matrix and a product of Householder reflections, stored as `geqrf` gives them. @see https://docs.pytorch.org/docs/stable/generated/torch.ormqr.html */
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, options?: { left?: boolean; transpose?: boolean; out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, options?: { transpose?: boolean; out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, transpose: boolean, options?: { out?: Tensor }): Tensor;
   /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.masked_fill.html */
   masked_fill(input: Tensor, mask: Tensor, value: Scalar | SymScalar, options?: { out?: Tensor }): Tensor;
   masked_fill(input: Tensor, mask: Tensor, value: Tensor, options?: { out?: Tensor }): Tensor;
@@ -2303,6 +2330,15 @@ export interface Functional {
   scatter_reduce(input: Tensor, dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean; out?: Tensor }): Tensor;
   /** Reduces rows of `source` (prod, mean, amax, amin) into the rows at the positions of a vector. @see https://docs.pytorch.org/docs/stable/generated/torch.index_reduce.html */
   index_reduce(input: Tensor, dim: number, index: Tensor, source: Tensor, reduce: string, options?: { include_self?: boolean; out?: Tensor }): Tensor;
+  /** `steps` powers of `base`, with exponents from `start` to `end`, both included. @see https://docs.pytorch.org/docs/stable/generated/torch.logspace.html */
+  logspace(start: Scalar | SymScalar, end: Scalar | SymScalar, steps: number, options?: { base?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  logspace(start: Scalar | SymScalar, end: Scalar | SymScalar, steps: number, base: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  logspace(start: Tensor, end: Tensor, steps: number, options?: { base?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  logspace(start: Tensor, end: Tensor, steps: number, base: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  logspace(start: Tensor, end: Scalar | SymScalar, steps: number, options?: { base?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  logspace(start: Tensor, end: Scalar | SymScalar, steps: number, base: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  logspace(start: Scalar | SymScalar, end: Tensor, steps: number, options?: { base?: number; dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  logspace(start: Scalar | SymScalar, end: Tensor, steps: number, base: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   /** Views of nearly equal size, or cut at given indices. @see https://docs.pytorch.org/docs/stable/generated/torch.tensor_split.html */
   tensor_split(input: Tensor, sections: number, options?: { dim?: number; out?: Tensor }): Tensor[];
   tensor_split(input: Tensor, sections: number, dim: number, options?: { out?: Tensor }): Tensor[];
@@ -2345,6 +2381,35 @@ export interface Functional {
   unbind_copy(input: Tensor, dim: number, options?: { out?: Tensor }): Tensor[];
   /** Tensors cut into chunks, the chunks of each number flattened and joined. @see https://docs.pytorch.org/docs/stable/generated/torch._chunk_cat.html */
   _chunk_cat(tensors: readonly Tensor[], dim: number, num_chunks: number, options?: { out?: Tensor }): Tensor;
+  /** Fourier transforms of overlapping windows of a signal. @see https://docs.pytorch.org/docs/stable/generated/torch.stft.html */
+  stft(input: Tensor, n_fft: number, options?: { hop_length?: number | null; win_length?: number | null; window?: Tensor | null; center?: boolean; pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, options?: { win_length?: number | null; window?: Tensor | null; center?: boolean; pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, options?: { window?: Tensor | null; center?: boolean; pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, options?: { center?: boolean; pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, options?: { pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, options?: { normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, normalized: boolean, options?: { onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, normalized: boolean, onesided: boolean | null, options?: { return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, normalized: boolean, onesided: boolean | null, return_complex: boolean | null, options?: { align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, normalized: boolean, onesided: boolean | null, return_complex: boolean | null, align_to_window: boolean | null, options?: { out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, options?: { hop_length?: number | null; win_length?: number | null; window?: Tensor | null; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, options?: { win_length?: number | null; window?: Tensor | null; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, options?: { window?: Tensor | null; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, options?: { normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, normalized: boolean, options?: { onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, normalized: boolean, onesided: boolean | null, options?: { return_complex?: boolean | null; align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, normalized: boolean, onesided: boolean | null, return_complex: boolean | null, options?: { align_to_window?: boolean | null; out?: Tensor }): Tensor;
+  stft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, normalized: boolean, onesided: boolean | null, return_complex: boolean | null, align_to_window: boolean | null, options?: { out?: Tensor }): Tensor;
+  /** The signal whose `stft` this is, frames added where they overlap. @see https://docs.pytorch.org/docs/stable/generated/torch.istft.html */
+  istft(input: Tensor, n_fft: number, options?: { hop_length?: number | null; win_length?: number | null; window?: Tensor | null; center?: boolean; normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean; out?: Tensor }): Tensor;
+  istft(input: Tensor, n_fft: number, hop_length: number | null, options?: { win_length?: number | null; window?: Tensor | null; center?: boolean; normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean; out?: Tensor }): Tensor;
+  istft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, options?: { window?: Tensor | null; center?: boolean; normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean; out?: Tensor }): Tensor;
+  istft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, options?: { center?: boolean; normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean; out?: Tensor }): Tensor;
+  istft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, options?: { normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean; out?: Tensor }): Tensor;
+  istft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, normalized: boolean, options?: { onesided?: boolean | null; length?: number | null; return_complex?: boolean; out?: Tensor }): Tensor;
+  istft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, normalized: boolean, onesided: boolean | null, options?: { length?: number | null; return_complex?: boolean; out?: Tensor }): Tensor;
+  istft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, normalized: boolean, onesided: boolean | null, length: number | null, options?: { return_complex?: boolean; out?: Tensor }): Tensor;
+  istft(input: Tensor, n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, normalized: boolean, onesided: boolean | null, length: number | null, return_complex: boolean, options?: { out?: Tensor }): Tensor;
   /** Whether each row differs from the one before it. */
   _starts(input: Tensor, options?: { out?: Tensor }): Tensor;
   /** The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs. @see https://docs.pytorch.org/docs/stable/generated/torch.unique.html */
@@ -2418,6 +2483,24 @@ export interface Functional {
   _cov(input: Tensor, correction: number, fweights: Tensor | null, aweights: Tensor | null, options?: { out?: Tensor }): Tensor;
   /** The correlation of variables (rows) over observations (columns). @see https://docs.pytorch.org/docs/stable/generated/torch.corrcoef.html */
   corrcoef(input: Tensor, options?: { out?: Tensor }): Tensor;
+  /** Hamming window. @see https://docs.pytorch.org/docs/stable/generated/torch.hamming_window.html */
+  hamming_window(window_length: number, periodic: boolean, alpha: number, beta: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  hamming_window(window_length: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  hamming_window(window_length: number, periodic: boolean, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  hamming_window(window_length: number, periodic: boolean, alpha: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Hann window. @see https://docs.pytorch.org/docs/stable/generated/torch.hann_window.html */
+  hann_window(window_length: number, periodic: boolean, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  hann_window(window_length: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Blackman window. @see https://docs.pytorch.org/docs/stable/generated/torch.blackman_window.html */
+  blackman_window(window_length: number, periodic: boolean, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  blackman_window(window_length: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Bartlett (triangular) window. @see https://docs.pytorch.org/docs/stable/generated/torch.bartlett_window.html */
+  bartlett_window(window_length: number, periodic: boolean, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  bartlett_window(window_length: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  /** Kaiser window. @see https://docs.pytorch.org/docs/stable/generated/torch.kaiser_window.html */
+  kaiser_window(window_length: number, periodic: boolean, beta: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  kaiser_window(window_length: number, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  kaiser_window(window_length: number, periodic: boolean, options?: { dtype?: DType | null; device?: DeviceLike | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   /** A copy. @see https://docs.pytorch.org/docs/stable/generated/torch.clone.html */
   clone(input: Tensor, options?: { out?: Tensor }): Tensor;
   _to_copy(input: Tensor, options?: { dtype?: DType | null; device?: DeviceLike | null; non_blocking?: boolean; out?: Tensor }): Tensor;

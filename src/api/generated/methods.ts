@@ -607,6 +607,9 @@ export interface TensorMethods {
   /** The cross product along the first dimension of three elements, or a given one. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cross.html */
   cross(other: Tensor, options?: { dim?: number | null }): Tensor;
   cross(other: Tensor, dim: number | null): Tensor;
+  /** The tensor without its history. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html */
+  detach(): Tensor;
+  detach_(): Tensor;
   /** A copy of `length` indices of a dimension from `start`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.narrow_copy.html */
   narrow_copy(dim: number, start: number, length: number): Tensor;
   /** @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.new_zeros.html */
@@ -774,6 +777,12 @@ export interface TensorMethods {
   lu(pivot: boolean, get_infos: boolean): [Tensor, Tensor, Tensor];
   /** `linalg.lu_solve`, the right-hand side first. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.lu_solve.html */
   lu_solve(LU_data: Tensor, LU_pivots: Tensor): Tensor;
+  /** `linalg.inv`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.inverse.html */
+  inverse(): Tensor;
+  /** `linalg.matrix_power`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.matrix_power.html */
+  matrix_power(n: number): Tensor;
+  /** `linalg.matrix_exp`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.matrix_exp.html */
+  matrix_exp(): Tensor;
   /** `linalg.qr`, reduced or (`some=False`) complete. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.qr.html */
   qr(options?: { some?: boolean }): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
   qr(some: boolean): [Tensor, Tensor] & { readonly Q: Tensor; readonly R: Tensor };
@@ -785,8 +794,6 @@ export interface TensorMethods {
   ormqr(input2: Tensor, input3: Tensor, options?: { left?: boolean; transpose?: boolean }): Tensor;
   ormqr(input2: Tensor, input3: Tensor, left: boolean, options?: { transpose?: boolean }): Tensor;
   ormqr(input2: Tensor, input3: Tensor, left: boolean, transpose: boolean): Tensor;
-  /** `linalg.inv`. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.inverse.html */
-  inverse(): Tensor;
   /** One value where a mask holds. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html */
   masked_fill(mask: Tensor, value: Scalar | SymScalar): Tensor;
   masked_fill(mask: Tensor, value: Tensor): Tensor;
@@ -1109,6 +1116,35 @@ export interface TensorMethods {
   /** `chunk` with copies. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unsafe_chunk.html */
   unsafe_chunk(chunks: number, options?: { dim?: number }): Tensor[];
   unsafe_chunk(chunks: number, dim: number): Tensor[];
+  /** Fourier transforms of overlapping windows of a signal. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.stft.html */
+  stft(n_fft: number, options?: { hop_length?: number | null; win_length?: number | null; window?: Tensor | null; center?: boolean; pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, options?: { win_length?: number | null; window?: Tensor | null; center?: boolean; pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, options?: { window?: Tensor | null; center?: boolean; pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, options?: { center?: boolean; pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, options?: { pad_mode?: string; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, options?: { normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, normalized: boolean, options?: { onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, normalized: boolean, onesided: boolean | null, options?: { return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, normalized: boolean, onesided: boolean | null, return_complex: boolean | null, options?: { align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, pad_mode: string, normalized: boolean, onesided: boolean | null, return_complex: boolean | null, align_to_window: boolean | null): Tensor;
+  stft(n_fft: number, options?: { hop_length?: number | null; win_length?: number | null; window?: Tensor | null; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, options?: { win_length?: number | null; window?: Tensor | null; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, options?: { window?: Tensor | null; normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, options?: { normalized?: boolean; onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, normalized: boolean, options?: { onesided?: boolean | null; return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, normalized: boolean, onesided: boolean | null, options?: { return_complex?: boolean | null; align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, normalized: boolean, onesided: boolean | null, return_complex: boolean | null, options?: { align_to_window?: boolean | null }): Tensor;
+  stft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, normalized: boolean, onesided: boolean | null, return_complex: boolean | null, align_to_window: boolean | null): Tensor;
+  /** The signal whose `stft` this is, frames added where they overlap. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.istft.html */
+  istft(n_fft: number, options?: { hop_length?: number | null; win_length?: number | null; window?: Tensor | null; center?: boolean; normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean }): Tensor;
+  istft(n_fft: number, hop_length: number | null, options?: { win_length?: number | null; window?: Tensor | null; center?: boolean; normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean }): Tensor;
+  istft(n_fft: number, hop_length: number | null, win_length: number | null, options?: { window?: Tensor | null; center?: boolean; normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean }): Tensor;
+  istft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, options?: { center?: boolean; normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean }): Tensor;
+  istft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, options?: { normalized?: boolean; onesided?: boolean | null; length?: number | null; return_complex?: boolean }): Tensor;
+  istft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, normalized: boolean, options?: { onesided?: boolean | null; length?: number | null; return_complex?: boolean }): Tensor;
+  istft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, normalized: boolean, onesided: boolean | null, options?: { length?: number | null; return_complex?: boolean }): Tensor;
+  istft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, normalized: boolean, onesided: boolean | null, length: number | null, options?: { return_complex?: boolean }): Tensor;
+  istft(n_fft: number, hop_length: number | null, win_length: number | null, window: Tensor | null, center: boolean, normalized: boolean, onesided: boolean | null, length: number | null, return_complex: boolean): Tensor;
   /** The distinct elements, or slices along a dimension, in order; with where each element went and how often it occurs. @see https://docs.pytorch.org/docs/stable/generated/torch.Tensor.unique.html */
   unique(options?: { sorted?: boolean; return_inverse?: boolean; return_counts?: boolean; dim?: number | null }): Tensor;
   unique(sorted: boolean, options?: { return_inverse?: boolean; return_counts?: boolean; dim?: number | null }): Tensor;
