@@ -33,6 +33,7 @@ export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
 export * as serialization from "./serialization/index.js";
 export { load, save } from "./serialization/index.js";
+export * as export from "./export/index.js";
 export * from "./schema/dtype.js";
 export * as signal from "./signal/index.js";
 export { can_cast, get_default_dtype, promote_types, set_default_dtype } from "./schema/promotion.js";

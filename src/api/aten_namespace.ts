@@ -1,6 +1,6 @@
 /** @file `torch.ops.aten`: every overload by its ATen name, as in `torch.ops.aten.add.Tensor(a, b)`. */
 import { operators, type OpGroup } from "../ops/registry.js";
-import { TorchNotImplementedError } from "../schema/index.js";
+import { TorchNotImplementedError, type DType } from "../schema/index.js";
 import { Tensor } from "../tensor/index.js";
 import { bindOverload } from "./bind.js";
 import { callOverload, invoke, invokeInplace } from "./invoke.js";
@@ -35,6 +35,15 @@ function callCopyForm(group: OpGroup, args: readonly unknown[]): unknown {
   return Array.isArray(result) ? (result as unknown[]).map(copy) : copy(result);
 }
 
+/** Names of memory formats, which change nothing here and must not be taken for devices. */
+const isMemoryFormat = (x: unknown): boolean => typeof x === "string" && /_format$|^channels_last/.test(x);
+
+/** ATen operators that are methods of Tensor and no entry of the registry. */
+const tensorMethods: Readonly<Record<string, AtenFunction>> = {
+  to: (self, ...rest) => (self as Tensor).to(...(rest.filter((x) => !isMemoryFormat(x)) as [DType])),
+  contiguous: (self) => (self as Tensor).contiguous(),
+};
+
 /** The function of one overload; undefined when the operator is not there. */
 export function findAten(name: string, overload: string): AtenFunction | undefined {
   const group = operators.get(name);
@@ -46,6 +55,7 @@ export function findAten(name: string, overload: string): AtenFunction | undefin
   }
   if (group && /(^|_)out$/.test(overload)) return (...args) => callOutForm(group, args);
   if (group) return (...args) => invoke(group, args);
+  if (Object.hasOwn(tensorMethods, name)) return tensorMethods[name];
   const base = name.endsWith("_copy") ? operators.get(name.slice(0, -"_copy".length)) : undefined;
   return base && ((...args) => callCopyForm(base, args));
 }

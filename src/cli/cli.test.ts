@@ -71,6 +71,27 @@ describe("setup", () => {
   });
 });
 
+describe("inspect", () => {
+  it("an exported program: signature, sizes, operators", async () => {
+    expect(await main(["inspect", "tests/models/export/bert-dynamic/model.pt2"])).toBe(0);
+    expect(stdout).toMatch(/inputs:\n {2}a_0: int64\[s10, 12\]\noutputs:\n.*float32\[s10, 12, 32\]/);
+    expect(stdout).toMatch(/s10: 2 to 16/);
+    expect(stdout).toMatch(/torch\.ops\.aten\.linear\.default +\d+/);
+    expect(stdout).toContain("Every operator is implemented.");
+  });
+  it("a checkpoint, and safetensors", async () => {
+    expect(await main(["inspect", "tests/checkpoints/every_kind.pt"])).toBe(0);
+    expect(stdout).toMatch(/model\.0\.weight +float32 +\[2, 3\]/);
+    expect(await main(["inspect", "tests/models/export/lstm/io.safetensors"])).toBe(0);
+    expect(stdout).toMatch(/input\.0 +float32 +\[2, 5, 8\]/);
+  });
+  it("a file that is none of them: exit code 1 and no stack", async () => {
+    expect(await main(["inspect", "package.json"])).toBe(1);
+    expect(await main(["inspect", "nowhere.pt2"])).toBe(1);
+    expect(stderr).toMatch(/^torch-tpu: .*\ntorch-tpu: ENOENT/);
+  });
+});
+
 describe("assets", () => {
   it("lists every asset with its licence and how to get it", async () => {
     expect(await main(["assets"])).toBe(0);

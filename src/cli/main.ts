@@ -71,6 +71,14 @@ function commands(exit: (code: number) => void): Command {
       const { cache } = await import("./cache.js");
       exit(cache(action, { json: options.json === true, shared: options.shared === true }));
     });
+  program
+    .command("inspect")
+    .description("show what a model's file holds (.pt2, .pt, .safetensors, .gguf), and what is missing to run it")
+    .argument("<file>", "the file")
+    .action(async (file: string) => {
+      const { inspect } = await import("./inspect.js");
+      exit(inspect(file));
+    });
   return program;
 }
 

@@ -55,6 +55,7 @@ import "./pooling.js";
 import "./quantiles.js";
 import "./random.js";
 import "./rearranging.js";
+import "./recurrent.js";
 import "./reduction.js";
 import "./resampling.js";
 import "./rounding.js";
