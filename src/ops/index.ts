@@ -16,6 +16,7 @@ import "./contraction.js";
 import "./convolution.js";
 import "./copies.js";
 import "./creation.js";
+import "./core_values.js";
 import "./cumulative.js";
 import "./distances.js";
 import "./dropout.js";
